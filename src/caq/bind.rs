@@ -1,0 +1,797 @@
+//! Resolves the names of a member and compiles it to a [`Template`].
+//!
+//! One walk over the tree, scopes on a stack: expands `*` (never to virtual columns), replaces placeholders by slots,
+//! and notes for every reference whether an outer join below it can have padded its table (`design`: null-preserving
+//! is demanded only there), whether the value is used as a truth value only, and whether a bare constant in its place
+//! would be read as an ordinal.
+//!
+//! What the walk does not know it refuses: a clause that is skipped silently could hide a placeholder.
+
+use super::template::{Slot, Template};
+use crate::sql::print::{PrintError, parse_query, print_query};
+use crate::sql::schema::Table;
+use crate::sql::types::SqlType;
+use sqlparser::ast::{
+    BinaryOperator, Distinct, Expr, FunctionArguments, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, ObjectName, OrderBy,
+    OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor,
+    TableWithJoins, UnaryOperator, Value, VisitMut, VisitorMut,
+};
+use sqlparser::tokenizer::Span;
+use std::ops::ControlFlow;
+use thiserror::Error;
+
+/// What a placeholder stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlaceholderKind {
+    /// An expression of one type over the columns of one relation.
+    Expr {
+        /// Position in [`Names::relations`].
+        relation: usize,
+        /// Result type.
+        ty: SqlType,
+    },
+    /// A table with the columns of one relation.
+    Table {
+        /// Position in [`Names::relations`].
+        relation: usize,
+    },
+}
+
+/// A placeholder and its constraint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placeholder {
+    /// Its name in the class.
+    pub name: String,
+    /// Its constraint.
+    pub kind: PlaceholderKind,
+}
+
+/// The names a member may use: the tables of the schema, then the table placeholders.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Tables of the schema, followed by one relation per table placeholder.
+    pub relations: Vec<Table>,
+    /// The placeholders.
+    pub placeholders: Vec<Placeholder>,
+}
+
+/// What the members' uses of an expression placeholder demand of its filling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Demand {
+    /// Some reference is above an outer join that can pad the table: the filling must be NULL on a padded row.
+    pub null_preserving: bool,
+    /// Every reference is used as a truth value only, so that any value will do.
+    pub truth_value_only: bool,
+    /// Some reference is a whole GROUP BY or ORDER BY item, where a bare constant would be an ordinal.
+    pub no_constant: bool,
+    /// An explicit collation inside the filling would reach a comparison of the member: some reference is part of an
+    /// expression that is compared, grouped or returned and may be text.
+    pub no_collation: bool,
+}
+
+impl Default for Demand {
+    fn default() -> Self {
+        Self { null_preserving: false, truth_value_only: true, no_constant: false, no_collation: false }
+    }
+}
+
+impl Demand {
+    /// The demand that satisfies both.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            null_preserving: self.null_preserving || other.null_preserving,
+            truth_value_only: self.truth_value_only && other.truth_value_only,
+            no_constant: self.no_constant || other.no_constant,
+            no_collation: self.no_collation || other.no_collation,
+        }
+    }
+}
+
+/// A bound member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bound {
+    /// The member's text with slots.
+    pub template: Template,
+    /// One demand per placeholder of the class; the default for those the member does not use.
+    pub demands: Vec<Demand>,
+    /// Whether the member uses each placeholder.
+    pub uses: Vec<bool>,
+    /// The aliases that the member introduces.
+    pub aliases: Vec<String>,
+}
+
+/// Why a member cannot be bound.
+#[derive(Debug, Error)]
+pub enum BindError {
+    /// The text is not one query, or does not print faithfully.
+    #[error(transparent)]
+    Print(#[from] PrintError),
+    /// A name refers to nothing or to too much.
+    #[error("{message}{}", position(*.span))]
+    Name {
+        /// What is wrong.
+        message: String,
+        /// Where.
+        span: Span,
+    },
+    /// A construct that classes may not use.
+    #[error("unsupported in a class: {0}")]
+    Unsupported(String),
+}
+
+fn position(span: Span) -> String {
+    match (span.start.line, span.start.column) {
+        (0, _) => String::new(),
+        (line, column) => format!(" (line {line}, column {column})"),
+    }
+}
+
+/// Prefix of the aliases that generated subqueries use; members may not.
+pub const GENERATED_ALIAS: &str = "sq";
+
+/// Parses and binds one member.
+pub fn bind(sql: &str, names: &Names) -> Result<Bound, BindError> {
+    let mut query = parse_query(sql)?;
+    let mut binder = Binder {
+        names,
+        scopes: Vec::new(),
+        ctes: Vec::new(),
+        slots: Vec::new(),
+        demands: vec![Demand::default(); names.placeholders.len()],
+        uses: vec![false; names.placeholders.len()],
+        aliases: Vec::new(),
+    };
+    binder.query(&mut query)?;
+    let printed = print_query(&query)?;
+    let template = Template::split(&printed, &binder.slots)
+        .ok_or_else(|| BindError::Unsupported("a name that looks like a slot marker".to_owned()))?;
+    Ok(Bound { template, demands: binder.demands, uses: binder.uses, aliases: binder.aliases })
+}
+
+/// A table, derived table or common table expression visible in a FROM clause.
+#[derive(Clone)]
+struct Entry {
+    alias: String,
+    /// The relation, for a base table or table placeholder; only these have virtual columns.
+    relation: Option<usize>,
+    columns: Vec<String>,
+    /// Whether an outer join handled so far can pad it.
+    padded: bool,
+}
+
+struct Binder<'a> {
+    names: &'a Names,
+    scopes: Vec<Vec<Entry>>,
+    ctes: Vec<(String, Vec<String>)>,
+    slots: Vec<Slot>,
+    demands: Vec<Demand>,
+    uses: Vec<bool>,
+    aliases: Vec<String>,
+}
+
+fn unsupported<T>(what: impl Into<String>) -> Result<T, BindError> {
+    Err(BindError::Unsupported(what.into()))
+}
+
+impl Binder<'_> {
+    /// Binds a query and returns the names of its output columns.
+    fn query(&mut self, query: &mut Query) -> Result<Vec<String>, BindError> {
+        let Query {
+            with,
+            body,
+            order_by,
+            limit_clause,
+            fetch,
+            locks,
+            for_clause,
+            settings,
+            format_clause,
+            pipe_operators,
+        } = query;
+        if fetch.is_some()
+            || !locks.is_empty()
+            || for_clause.is_some()
+            || settings.is_some()
+            || format_clause.is_some()
+            || !pipe_operators.is_empty()
+        {
+            return unsupported("FETCH, FOR, SETTINGS, FORMAT and pipes");
+        }
+        if let Some(LimitClause::LimitOffset { limit_by, .. }) = limit_clause
+            && !limit_by.is_empty()
+        {
+            return unsupported("LIMIT BY");
+        }
+        let visible = self.ctes.len();
+        if let Some(with) = with {
+            for cte in &mut with.cte_tables {
+                if cte.from.is_some() {
+                    return unsupported("WITH … FROM");
+                }
+                self.unshadowed(&cte.alias.name)?;
+                // A recursive one is visible in its own query, under the columns that its alias lists.
+                let name = cte.alias.name.value.clone();
+                if with.recursive {
+                    self.ctes.push((name.clone(), renamed(&cte.alias, Vec::new())));
+                }
+                let columns = self.query(&mut cte.query)?;
+                if with.recursive {
+                    self.ctes.pop();
+                }
+                self.ctes.push((name, renamed(&cte.alias, columns)));
+            }
+        }
+        let columns = self.set_expr(body, order_by.as_mut())?;
+        self.ctes.truncate(visible);
+        Ok(columns)
+    }
+
+    /// A common table expression or alias named like a relation would make two things of one name.
+    fn unshadowed(&mut self, name: &Ident) -> Result<(), BindError> {
+        let fail = |message: String| Err(BindError::Name { message, span: name.span });
+        if self.names.relations.iter().any(|r| r.name.eq_ignore_ascii_case(&name.value)) {
+            return fail(format!("{name} is already the name of a table"));
+        }
+        if name.value.to_ascii_lowercase().starts_with(GENERATED_ALIAS) || name.value.starts_with("__") {
+            return fail(format!("names that start with {GENERATED_ALIAS} or __ are reserved"));
+        }
+        self.aliases.push(name.value.to_ascii_lowercase());
+        Ok(())
+    }
+
+    fn set_expr(&mut self, body: &mut SetExpr, order_by: Option<&mut OrderBy>) -> Result<Vec<String>, BindError> {
+        match body {
+            SetExpr::Select(select) => self.select(select, order_by),
+            SetExpr::Query(query) => {
+                if order_by.is_some() {
+                    return unsupported("ORDER BY after a parenthesised query");
+                }
+                self.query(query)
+            }
+            SetExpr::SetOperation { left, right, .. } => {
+                let columns = self.set_expr(left, None)?;
+                self.set_expr(right, None)?;
+                if let Some(order_by) = order_by {
+                    self.order_by(order_by)?;
+                }
+                Ok(columns)
+            }
+            SetExpr::Values(values) => {
+                let width = values.rows.first().map_or(0, |row| row.content.len());
+                for row in &mut values.rows {
+                    for expr in &mut row.content {
+                        self.expr(expr)?;
+                    }
+                }
+                Ok((1..=width).map(|i| format!("column{i}")).collect())
+            }
+            SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) | SetExpr::Table(_) => {
+                unsupported(body.to_string())
+            }
+        }
+    }
+
+    fn select(&mut self, select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<Vec<String>, BindError> {
+        let Select {
+            select_token: _,
+            optimizer_hints,
+            distinct,
+            select_modifiers,
+            top,
+            top_before_distinct: _,
+            projection,
+            exclude,
+            into,
+            from,
+            lateral_views,
+            prewhere,
+            selection,
+            connect_by,
+            group_by,
+            cluster_by,
+            distribute_by,
+            sort_by,
+            having,
+            named_window,
+            qualify,
+            window_before_qualify: _,
+            value_table_mode,
+            flavor: _,
+        } = select;
+        if !optimizer_hints.is_empty()
+            || select_modifiers.as_ref().is_some_and(|m| !m.to_string().is_empty())
+            || top.is_some()
+            || exclude.is_some()
+            || into.is_some()
+            || !lateral_views.is_empty()
+            || prewhere.is_some()
+            || !connect_by.is_empty()
+            || !cluster_by.is_empty()
+            || !distribute_by.is_empty()
+            || !sort_by.is_empty()
+            || !named_window.is_empty()
+            || qualify.is_some()
+            || value_table_mode.is_some()
+        {
+            return unsupported("a SELECT with clauses beyond FROM, WHERE, GROUP BY and HAVING");
+        }
+        if !matches!(distinct, None | Some(Distinct::Distinct | Distinct::All)) {
+            return unsupported("DISTINCT ON");
+        }
+        let mut scope = Vec::new();
+        for table in from.iter_mut() {
+            self.table_with_joins(table, &mut scope)?;
+        }
+        self.scopes.push(scope);
+        let columns = self.projection(projection)?;
+        if let Some(selection) = selection {
+            self.condition(selection)?;
+        }
+        match group_by {
+            GroupByExpr::Expressions(expressions, modifiers) if modifiers.is_empty() => {
+                for expr in expressions {
+                    self.item(expr)?;
+                }
+            }
+            other => return unsupported(other.to_string()),
+        }
+        if let Some(having) = having {
+            self.condition(having)?;
+        }
+        if let Some(order_by) = order_by {
+            self.order_by(order_by)?;
+        }
+        self.scopes.pop();
+        Ok(columns)
+    }
+
+    fn order_by(&mut self, order_by: &mut OrderBy) -> Result<(), BindError> {
+        match (&mut order_by.kind, &order_by.interpolate) {
+            (OrderByKind::Expressions(items), None) => items.iter_mut().try_for_each(|item| self.item(&mut item.expr)),
+            _ => unsupported(order_by.to_string()),
+        }
+    }
+
+    /// Binds the FROM list, adding what it makes visible to `scope`.
+    fn table_with_joins(&mut self, table: &mut TableWithJoins, scope: &mut Vec<Entry>) -> Result<(), BindError> {
+        let start = scope.len();
+        self.factor(&mut table.relation, scope)?;
+        for Join { relation, global, join_operator } in &mut table.joins {
+            if *global {
+                return unsupported("GLOBAL JOIN");
+            }
+            let right = scope.len();
+            self.factor(relation, scope)?;
+            let (constraint, pads_left, pads_right) = match join_operator {
+                JoinOperator::Join(c) | JoinOperator::Inner(c) | JoinOperator::CrossJoin(c) => (c, false, false),
+                JoinOperator::Left(c) | JoinOperator::LeftOuter(c) => (c, false, true),
+                JoinOperator::Right(c) | JoinOperator::RightOuter(c) => (c, true, false),
+                JoinOperator::FullOuter(c) => (c, true, true),
+                _ => return unsupported("joins other than inner, cross, left, right and full"),
+            };
+            match constraint {
+                // The condition sees real rows of its own join's inputs, and rows padded by the joins below it.
+                JoinConstraint::On(condition) => {
+                    self.scopes.push(scope.clone());
+                    self.condition(condition)?;
+                    self.scopes.pop();
+                }
+                JoinConstraint::None => {}
+                JoinConstraint::Using(_) | JoinConstraint::Natural => return unsupported("USING and NATURAL"),
+            }
+            for (at, entry) in scope.iter_mut().enumerate().skip(start) {
+                entry.padded |= if at < right { pads_left } else { pads_right };
+            }
+        }
+        Ok(())
+    }
+
+    fn factor(&mut self, factor: &mut TableFactor, scope: &mut Vec<Entry>) -> Result<(), BindError> {
+        let printed = factor.to_string();
+        let entry = match factor {
+            TableFactor::Table {
+                name,
+                alias,
+                args: None,
+                with_hints,
+                version: None,
+                with_ordinality: false,
+                partitions,
+                json_path: None,
+                sample: None,
+                index_hints,
+            } if with_hints.is_empty() && partitions.is_empty() && index_hints.is_empty() => self.named(name, alias)?,
+            TableFactor::Derived { lateral, subquery, alias: Some(alias), sample: None } => {
+                if *lateral {
+                    self.scopes.push(scope.clone());
+                }
+                let columns = self.query(subquery)?;
+                if *lateral {
+                    self.scopes.pop();
+                }
+                self.unshadowed(&alias.name)?;
+                Entry {
+                    alias: alias.name.value.clone(),
+                    relation: None,
+                    columns: renamed(alias, columns),
+                    padded: false,
+                }
+            }
+            TableFactor::NestedJoin { table_with_joins, alias: None } => {
+                return self.table_with_joins(table_with_joins, scope);
+            }
+            _ => return unsupported(format!("{printed} in FROM (a derived table needs an alias)")),
+        };
+        if scope.iter().any(|e| e.alias.eq_ignore_ascii_case(&entry.alias)) {
+            return unsupported(format!("two tables named {} in one FROM", entry.alias));
+        }
+        scope.push(entry);
+        Ok(())
+    }
+
+    /// A table, table placeholder or common table expression by name.
+    fn named(&mut self, name: &mut ObjectName, alias: &mut Option<TableAlias>) -> Result<Entry, BindError> {
+        let [part] = name.0.as_slice() else { return unsupported(format!("qualified name {name}")) };
+        let Some(ident) = part.as_ident().cloned() else { return unsupported(name.to_string()) };
+        if let Some(alias) = alias {
+            if !alias.columns.is_empty() {
+                return unsupported("column aliases on a base table");
+            }
+            self.unshadowed(&alias.name)?;
+        }
+        let visible = alias.as_ref().map_or_else(|| ident.value.clone(), |a| a.name.value.clone());
+        if let Some((_, columns)) = self.ctes.iter().rev().find(|(n, _)| n.eq_ignore_ascii_case(&ident.value)) {
+            return Ok(Entry { alias: visible, relation: None, columns: columns.clone(), padded: false });
+        }
+        let Some(relation) = self.names.relations.iter().position(|r| r.name.eq_ignore_ascii_case(&ident.value)) else {
+            return Err(BindError::Name { message: format!("there is no table {ident}"), span: ident.span });
+        };
+        let placeholder =
+            self.names.placeholders.iter().position(|p| p.kind == PlaceholderKind::Table { relation });
+        if let Some(placeholder) = placeholder {
+            // The table's place takes any table, so the name the member uses must be its alias.
+            *name = ObjectName::from(vec![Ident::new(Template::marker(self.slots.len()))]);
+            if alias.is_none() {
+                *alias = Some(TableAlias {
+                    explicit: true,
+                    name: Ident::new(visible.clone()),
+                    columns: Vec::new(),
+                    at: None,
+                });
+            }
+            self.slots.push(Slot::Table { placeholder });
+            self.uses[placeholder] = true;
+        }
+        let columns = self.names.relations[relation].columns.iter().map(|c| c.name.clone()).collect();
+        Ok(Entry { alias: visible, relation: Some(relation), columns, padded: false })
+    }
+
+    /// Binds the select list, expanding `*`, and returns the names of its columns.
+    fn projection(&mut self, items: &mut Vec<SelectItem>) -> Result<Vec<String>, BindError> {
+        let mut columns = Vec::new();
+        for item in std::mem::take(items) {
+            match item {
+                SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => {
+                    let only = match &item {
+                        SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                            Some(name.to_string())
+                        }
+                        SelectItem::Wildcard(_) => None,
+                        other => return unsupported(other.to_string()),
+                    };
+                    let scope = self.scopes.last().cloned().unwrap_or_default();
+                    let before = items.len();
+                    for entry in scope.iter().filter(|e| only.as_ref().is_none_or(|o| o.eq_ignore_ascii_case(&e.alias))) {
+                        for column in &entry.columns {
+                            let path = vec![Ident::new(entry.alias.clone()), Ident::new(column.clone())];
+                            items.push(SelectItem::UnnamedExpr(Expr::CompoundIdentifier(path)));
+                            columns.push(column.clone());
+                        }
+                    }
+                    if items.len() == before {
+                        return unsupported(format!("{item}, which stands for no columns"));
+                    }
+                }
+                SelectItem::UnnamedExpr(mut expr) => {
+                    let name = match &expr {
+                        Expr::Identifier(ident) => ident.value.clone(),
+                        Expr::CompoundIdentifier(path) => path.last().map(|i| i.value.clone()).unwrap_or_default(),
+                        _ => String::new(),
+                    };
+                    let virtual_column = self.names.placeholders.iter().any(|p| p.name == name);
+                    self.expr(&mut expr)?;
+                    columns.push(name.clone());
+                    // A virtual column keeps its name, whatever is put in its place.
+                    items.push(if virtual_column {
+                        SelectItem::ExprWithAlias { expr, alias: Ident::new(name) }
+                    } else {
+                        SelectItem::UnnamedExpr(expr)
+                    });
+                }
+                SelectItem::ExprWithAlias { mut expr, alias } => {
+                    self.expr(&mut expr)?;
+                    columns.push(alias.value.clone());
+                    items.push(SelectItem::ExprWithAlias { expr, alias });
+                }
+                other @ SelectItem::ExprWithAliases { .. } => return unsupported(other.to_string()),
+            }
+        }
+        Ok(columns)
+    }
+
+    /// Binds an expression whose value is used as a truth value only.
+    fn condition(&mut self, expr: &mut Expr) -> Result<(), BindError> {
+        self.truth_value(expr, &[Wrap::Truth])?;
+        self.walk(expr, Wrap::Truth)
+    }
+
+    /// Binds a whole item of GROUP BY or ORDER BY.
+    fn item(&mut self, expr: &mut Expr) -> Result<(), BindError> {
+        let bare = innermost(expr);
+        if let Expr::CompoundIdentifier(path) = bare {
+            let path = path.clone();
+            if let Some(placeholder) = self.placeholder(&path)? {
+                self.demands[placeholder].no_constant = true;
+            }
+        }
+        self.expr(expr)
+    }
+
+    /// If the expression is a placeholder, however parenthesised, binds it as a truth value.
+    fn truth_value(&mut self, expr: &mut Expr, around: &[Wrap]) -> Result<(), BindError> {
+        let bare = innermost(expr);
+        if let Expr::CompoundIdentifier(path) = bare {
+            let path = path.clone();
+            if self.placeholder(&path)?.is_some() {
+                *bare = self.slot(&path, true, around)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Binds an expression whose value is returned, grouped or sorted.
+    fn expr(&mut self, expr: &mut Expr) -> Result<(), BindError> {
+        self.walk(expr, Wrap::Consumer)
+    }
+
+    fn walk(&mut self, expr: &mut Expr, root: Wrap) -> Result<(), BindError> {
+        let mut walk = ExprWalk { binder: self, depth: 0, around: vec![root] };
+        match expr.visit(&mut walk) {
+            ControlFlow::Break(error) => Err(error),
+            ControlFlow::Continue(()) => Ok(()),
+        }
+    }
+
+    /// The entry a qualified name refers to, innermost scope first.
+    fn entry(&self, qualifier: &Ident) -> Result<&Entry, BindError> {
+        self.scopes
+            .iter()
+            .rev()
+            .flat_map(|scope| scope.iter())
+            .find(|e| e.alias.eq_ignore_ascii_case(&qualifier.value))
+            .ok_or_else(|| BindError::Name {
+                message: format!("no table or alias {qualifier} is visible here"),
+                span: qualifier.span,
+            })
+    }
+
+    /// The placeholder a qualified name refers to, if it is one; an error if it refers to nothing.
+    fn placeholder(&self, path: &[Ident]) -> Result<Option<usize>, BindError> {
+        let [qualifier, column] = path else {
+            return unsupported(format!("a name of {} parts", path.len()));
+        };
+        let entry = self.entry(qualifier)?;
+        let is_virtual = |p: &Placeholder| {
+            p.name.eq_ignore_ascii_case(&column.value)
+                && matches!(p.kind, PlaceholderKind::Expr { relation, .. } if Some(relation) == entry.relation)
+        };
+        if let Some(at) = self.names.placeholders.iter().position(is_virtual) {
+            return Ok(Some(at));
+        }
+        if entry.columns.iter().any(|c| c.eq_ignore_ascii_case(&column.value)) {
+            return Ok(None);
+        }
+        Err(BindError::Name { message: format!("{qualifier} has no column {column}"), span: column.span })
+    }
+
+    /// Makes the slot for a reference to a placeholder.
+    fn slot(&mut self, path: &[Ident], truth_value: bool, around: &[Wrap]) -> Result<Expr, BindError> {
+        let Some(placeholder) = self.placeholder(path)? else {
+            return unsupported("a slot for a real column");
+        };
+        let entry = self.entry(&path[0])?;
+        let (alias, padded) = (entry.alias.clone(), entry.padded);
+        let marker = Ident::new(Template::marker(self.slots.len()));
+        self.slots.push(Slot::Expr { placeholder, alias });
+        self.uses[placeholder] = true;
+        let demand = &mut self.demands[placeholder];
+        demand.null_preserving |= padded;
+        demand.truth_value_only &= truth_value;
+        demand.no_collation |= !truth_value || collation_reaches_a_comparison(around);
+        Ok(Expr::Nested(Box::new(Expr::Identifier(marker))))
+    }
+}
+
+/// What stands around a placeholder, as far as a collation inside its filling is concerned.
+///
+/// SQLite gives an expression the collation of any COLLATE operator inside it, through CASE and function calls
+/// (<https://sqlite.org/datatype3.html#collating_sequences>), so a condition of a CASE decides how its text compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wrap {
+    /// Takes only the truth of what is inside, and is a truth value or a count itself.
+    Truth,
+    /// Passes on a value that may be text.
+    Value,
+    /// Compares, groups or returns values.
+    Consumer,
+    /// Changes nothing.
+    Parentheses,
+}
+
+/// Whether a collation inside passes through a value into something that compares. `around` has the innermost last.
+fn collation_reaches_a_comparison(around: &[Wrap]) -> bool {
+    let mut value = false;
+    for wrap in around.iter().rev() {
+        match wrap {
+            Wrap::Truth => value = false,
+            Wrap::Value => value = true,
+            Wrap::Consumer if value => return true,
+            Wrap::Consumer | Wrap::Parentheses => {}
+        }
+    }
+    false
+}
+
+fn wrap(expr: &Expr) -> Wrap {
+    let is_number = |e: &Expr| {
+        matches!(e, Expr::Value(v) if matches!(v.value, Value::Number(..) | Value::Boolean(_) | Value::Null))
+    };
+    match expr {
+        Expr::Nested(_) => Wrap::Parentheses,
+        Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. }
+        | Expr::UnaryOp { op: UnaryOperator::Not, .. }
+        | Expr::IsTrue(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsFalse(_)
+        | Expr::IsNotFalse(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsUnknown(_)
+        | Expr::IsNotUnknown(_) => Wrap::Truth,
+        Expr::Case { operand: None, conditions, else_result, .. }
+            if conditions.iter().map(|w| &w.result).chain(else_result.as_deref()).all(is_number) =>
+        {
+            Wrap::Truth
+        }
+        Expr::Function(function) => {
+            let name = function.name.to_string().to_ascii_uppercase();
+            let distinct = matches!(&function.args, FunctionArguments::List(list) if list.duplicate_treatment.is_some());
+            if (name == "COUNT" || name == "SUM") && !distinct { Wrap::Truth } else { Wrap::Value }
+        }
+        Expr::Case { .. } | Expr::Cast { .. } => Wrap::Value,
+        Expr::BinaryOp { op, .. }
+            if matches!(
+                op,
+                BinaryOperator::Eq
+                    | BinaryOperator::NotEq
+                    | BinaryOperator::Lt
+                    | BinaryOperator::LtEq
+                    | BinaryOperator::Gt
+                    | BinaryOperator::GtEq
+            ) =>
+        {
+            Wrap::Consumer
+        }
+        Expr::InList { .. }
+        | Expr::InSubquery { .. }
+        | Expr::Between { .. }
+        | Expr::IsDistinctFrom(..)
+        | Expr::IsNotDistinctFrom(..)
+        | Expr::Tuple(_) => Wrap::Consumer,
+        _ => Wrap::Value,
+    }
+}
+
+/// The expression inside any parentheses.
+fn innermost(expr: &mut Expr) -> &mut Expr {
+    match expr {
+        Expr::Nested(inner) => innermost(inner),
+        other => other,
+    }
+}
+
+fn renamed(alias: &TableAlias, columns: Vec<String>) -> Vec<String> {
+    if alias.columns.is_empty() { columns } else { alias.columns.iter().map(|c| c.name.value.clone()).collect() }
+}
+
+/// Walks one expression. Subqueries are handed to the binder, which knows their scopes, and then walked past.
+struct ExprWalk<'b, 'a> {
+    binder: &'b mut Binder<'a>,
+    depth: usize,
+    /// What stands around the present expression, innermost last.
+    around: Vec<Wrap>,
+}
+
+impl ExprWalk<'_, '_> {
+    fn visit_expr(&mut self, expr: &mut Expr) -> Result<(), BindError> {
+        match expr {
+            Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, right } => {
+                self.binder.truth_value(left, &self.around)?;
+                self.binder.truth_value(right, &self.around)
+            }
+            Expr::UnaryOp { op: UnaryOperator::Not, expr }
+            | Expr::IsTrue(expr)
+            | Expr::IsNotTrue(expr)
+            | Expr::IsFalse(expr)
+            | Expr::IsNotFalse(expr)
+            | Expr::IsNull(expr)
+            | Expr::IsNotNull(expr)
+            | Expr::IsUnknown(expr)
+            | Expr::IsNotUnknown(expr) => self.binder.truth_value(expr, &self.around),
+            Expr::Case { operand: None, conditions, .. } => {
+                conditions.iter_mut().try_for_each(|when| self.binder.truth_value(&mut when.condition, &self.around))
+            }
+            Expr::Function(function) => match &mut function.filter {
+                Some(filter) => self.binder.truth_value(filter, &self.around),
+                None => Ok(()),
+            },
+            Expr::CompoundIdentifier(path) => {
+                let path = path.clone();
+                if self.binder.placeholder(&path)?.is_some() {
+                    *expr = self.binder.slot(&path, false, &self.around)?;
+                }
+                Ok(())
+            }
+            Expr::Identifier(ident) if self.binder.names.placeholders.iter().any(|p| p.name == ident.value) => {
+                Err(BindError::Name { message: format!("qualify the placeholder {ident} by its table"), span: ident.span })
+            }
+            Expr::GroupingSets(_) | Expr::Cube(_) | Expr::Rollup(_) => unsupported("grouping sets"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl VisitorMut for ExprWalk<'_, '_> {
+    type Break = BindError;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<BindError> {
+        if self.depth == 0
+            && let Err(error) = self.binder.query(query)
+        {
+            return ControlFlow::Break(error);
+        }
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<BindError> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<BindError> {
+        if self.depth > 0 {
+            return ControlFlow::Continue(());
+        }
+        // A name has nothing inside; anything else stands around what its visit replaces.
+        let is_name = matches!(expr, Expr::CompoundIdentifier(_));
+        if !is_name {
+            self.around.push(wrap(expr));
+        }
+        let result = self.visit_expr(expr);
+        if is_name {
+            self.around.push(Wrap::Parentheses);
+        }
+        match result {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+
+    fn post_visit_expr(&mut self, _: &mut Expr) -> ControlFlow<BindError> {
+        if self.depth == 0 {
+            self.around.pop();
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,64 @@
+//! What is put into placeholders.
+
+use crate::corpus::snippet::Snippet;
+use crate::generate::expr::Node;
+use std::sync::Arc;
+
+/// The filling of one placeholder, the same for every member of a case.
+#[derive(Debug, Clone)]
+pub enum Fill {
+    /// A corpus snippet, with a column of the table for each of its columns.
+    Snippet {
+        /// The snippet.
+        snippet: Arc<Snippet>,
+        /// The real column's name for each column of the snippet.
+        columns: Vec<Arc<str>>,
+        /// The name of the table the placeholder is over, for subqueries of the snippet over its own table.
+        table: Arc<str>,
+    },
+    /// A generated expression.
+    Generated(Node),
+    /// A table.
+    Table(TableFill),
+}
+
+/// The filling of a table placeholder.
+#[derive(Debug, Clone)]
+pub enum TableFill {
+    /// A table or view by its name.
+    Name(Arc<str>),
+    /// A query, written where the table stands.
+    Derived(String),
+    /// A query, written before the member as a common table expression.
+    Cte {
+        /// Name of the common table expression.
+        name: Arc<str>,
+        /// Its query.
+        query: String,
+    },
+}
+
+impl Fill {
+    /// Appends the expression as it reads where its table is visible as `alias`. The caller supplies parentheses.
+    pub fn render_expr(&self, alias: &str, out: &mut String) {
+        match self {
+            Self::Snippet { snippet, columns, table } => snippet.render(alias, columns, table, out),
+            Self::Generated(node) => node.render(alias, out),
+            // A template never has an expression slot for a table placeholder; NULL would make the case visibly odd.
+            Self::Table(_) => out.push_str("NULL"),
+        }
+    }
+
+    /// Appends the table as it reads in a FROM clause, without alias.
+    pub fn render_table(&self, out: &mut String) {
+        match self {
+            Self::Table(TableFill::Name(name) | TableFill::Cte { name, .. }) => out.push_str(name),
+            Self::Table(TableFill::Derived(query)) => {
+                out.push('(');
+                out.push_str(query);
+                out.push(')');
+            }
+            Self::Snippet { .. } | Self::Generated(_) => out.push_str("NULL"),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `caqtus bench`.
+
+use super::Common;
+use crate::config::{CASES_PER_BLOCK, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
+use crate::dbms::target::Target;
+use crate::hunt::executor::Executor;
+use crate::hunt::stats::Stats;
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Measure speed, per CPU second
+#[derive(Debug, Args)]
+pub(super) struct BenchArgs {
+    #[command(subcommand)]
+    command: BenchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum BenchCommand {
+    /// The executor's loop, in this process: the NoREC classes, then the whole catalogue
+    Hunt {
+        /// The target
+        #[arg(long, default_value = "sqlite")]
+        dbms: String,
+        /// CPU seconds per suite
+        #[arg(long, default_value_t = 5)]
+        seconds: u64,
+        /// The seed
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Only these classes, as a single suite
+        #[arg(long = "class", value_name = "GLOB")]
+        classes: Vec<String>,
+        /// JSON, for machines
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(Serialize)]
+struct Suite {
+    suite: String,
+    version: String,
+    cases: u64,
+    statements: u64,
+    cpu_seconds: f64,
+    cases_per_cpu_second: f64,
+    engine_share: f64,
+    memory_mb: u64,
+    pass: u64,
+    skipped: u64,
+    warning: u64,
+    fail: u64,
+}
+
+pub(super) fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
+    let BenchCommand::Hunt { dbms, seconds, seed, classes, json, common } = args.command;
+    let suites = if classes.is_empty() {
+        vec![("norec", vec!["norec-*".to_owned()]), ("catalogue", Vec::new())]
+    } else {
+        vec![("chosen", classes)]
+    };
+    for (name, classes) in suites {
+        let suite = measure(name, classes, &dbms, seconds, seed, &common)?;
+        if json {
+            println!("{}", serde_json::to_string(&suite)?);
+        } else {
+            println!(
+                "{}: {:.0} cases per CPU second, {:.0} % inside the engine, {} cases, {} skipped, {} MB",
+                suite.suite,
+                suite.cases_per_cpu_second,
+                suite.engine_share * 100.0,
+                suite.cases,
+                suite.skipped,
+                suite.memory_mb
+            );
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure(
+    suite: &str,
+    classes: Vec<String>,
+    dbms: &str,
+    seconds: u64,
+    seed: u64,
+    common: &Common,
+) -> anyhow::Result<Suite> {
+    let target: Target = dbms.parse()?;
+    let scratch = std::env::temp_dir().join(format!("caqtus-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch)?;
+    let mut executor = Executor::new(ExecutorConfig {
+        dbms: target.to_string(),
+        data_dir: common.data_dir(),
+        out_dir: scratch.clone(),
+        seed,
+        classes,
+        snippet_percent: 35,
+        findings_per_class_max: FINDINGS_PER_CLASS_MAX,
+        recorder: scratch.join("recorder"),
+    })?;
+    let mut stats = Stats::default();
+    let mut block = 0;
+    while stats.cpu_ns < seconds * 1_000_000_000 {
+        stats.add(&executor.block(block, 0, CASES_PER_BLOCK, &mut |_| Ok(()))?);
+        block += 1;
+    }
+    std::fs::remove_dir_all(&scratch)?;
+    Ok(Suite {
+        suite: suite.to_owned(),
+        version: target.open(&common.data_dir(), crate::config::STATEMENT_LIMITS)?.version(),
+        cases: stats.outcomes.cases(),
+        statements: stats.statements,
+        cpu_seconds: std::time::Duration::from_nanos(stats.cpu_ns).as_secs_f64(),
+        cases_per_cpu_second: stats.cases_per_cpu_second(),
+        engine_share: stats.engine_share(),
+        memory_mb: peak_memory_mb(),
+        pass: stats.outcomes.pass,
+        skipped: stats.outcomes.skipped,
+        warning: stats.outcomes.warning,
+        fail: stats.outcomes.fail,
+    })
+}
+
+/// Peak resident memory of this process, from Linux's `/proc/self/status`; 0 where there is none.
+fn peak_memory_mb() -> u64 {
+    let status = std::fs::read_to_string(PathBuf::from("/proc/self/status")).unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    line.and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok()).map_or(0, |kb| kb / 1024)
+}

@@ -1,0 +1,232 @@
+//! `caqtus bug`.
+
+use super::{Common, FOUND};
+use crate::config::HANG_MS;
+use crate::dbms::install::EngineStore;
+use crate::hunt::supervisor::{own_program, watch};
+use crate::triage::confirm::Replay;
+use crate::triage::finding::{self, Finding, FindingKind, FindingQuery, QueryResult};
+use clap::{Args, Subcommand};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Look at findings: list, show, replay, compare versions
+#[derive(Debug, Args)]
+pub(super) struct BugArgs {
+    #[command(subcommand)]
+    command: BugCommand,
+}
+
+#[derive(Debug, Args)]
+struct Where {
+    /// Where the findings are
+    #[arg(long, value_name = "DIR", default_value = "caqtus-findings")]
+    findings: PathBuf,
+    /// JSON, for machines
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Subcommand)]
+enum BugCommand {
+    /// List findings, grouped by class and kind
+    List {
+        #[command(flatten)]
+        place: Where,
+    },
+    /// Print the report of one finding
+    Show {
+        /// Its identifier, or the start of it
+        id: String,
+        #[command(flatten)]
+        place: Where,
+    },
+    /// Run a finding again, in a process of its own; exit status 1 if it shows
+    Replay {
+        /// Its identifier, or the start of it
+        id: String,
+        /// Another target than it was found on
+        #[arg(long)]
+        dbms: Option<String>,
+        #[command(flatten)]
+        place: Where,
+    },
+    /// Say which installed versions show each finding; findings of one span and one set of features are likely one bug
+    Spans {
+        #[command(flatten)]
+        place: Where,
+    },
+}
+
+/// What a replay showed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Replayed {
+    version: String,
+    /// `shows`, `agrees` (the queries agree), or `void` (a query does not run here).
+    state: String,
+    queries: Vec<FindingQuery>,
+}
+
+impl Replayed {
+    /// Describes a replay.
+    pub(super) fn new(version: String, verdict: &Replay, queries: Vec<FindingQuery>) -> Self {
+        let state = match verdict {
+            Replay::Different { .. } | Replay::Internal { .. } => "shows",
+            Replay::Equal => "agrees",
+            Replay::Void(_) => "void",
+        };
+        Self { version, state: state.to_owned(), queries }
+    }
+}
+
+pub(super) fn run(args: BugArgs) -> anyhow::Result<ExitCode> {
+    match args.command {
+        BugCommand::List { place } => list(&place),
+        BugCommand::Show { id, place } => {
+            let (dir, finding) = finding::find(&place.findings, &id)?;
+            if place.json {
+                println!("{}", serde_json::to_string_pretty(&finding)?);
+            } else {
+                print!("{}", std::fs::read_to_string(dir.join("report.md"))?);
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        BugCommand::Replay { id, dbms, place } => replay(&id, dbms, &place),
+        BugCommand::Spans { place } => spans(&place),
+    }
+}
+
+fn list(place: &Where) -> anyhow::Result<ExitCode> {
+    let all = finding::list(&place.findings)?;
+    if place.json {
+        let found: Vec<_> = all.iter().map(|(dir, finding)| finding.found(dir)).collect();
+        println!("{}", serde_json::to_string(&found)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if all.is_empty() {
+        println!("no findings in {}", place.findings.display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut groups: BTreeMap<(&str, FindingKind), Vec<&Finding>> = BTreeMap::new();
+    for (_, finding) in &all {
+        groups.entry((&finding.class, finding.kind)).or_default().push(finding);
+    }
+    for ((class, kind), findings) in groups {
+        println!("{kind}  {class}  ({})", findings.len());
+        for finding in findings {
+            println!("  {}  {} {}  {}", finding.id, finding.dbms, finding.version, finding.features.join(", "));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs a finding in a process of its own: what it did, or the way the process failed to end.
+async fn replay_on(dir: &Path, dbms: Option<&str>, place: &Where) -> anyhow::Result<Result<Replayed, FindingKind>> {
+    let mut command = own_program()?;
+    command.arg("execute").arg("--replay").arg(dir.join("case.json")).arg("--data-dir").arg(place.common.data_dir());
+    if let Some(dbms) = dbms {
+        command.arg("--dbms").arg(dbms);
+    }
+    match watch(command, Duration::from_millis(HANG_MS)).await? {
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output);
+            let last = text.lines().last().unwrap_or_default();
+            Ok(Ok(serde_json::from_str(last)?))
+        }
+        Err(kind) => Ok(Err(kind)),
+    }
+}
+
+fn replay(id: &str, dbms: Option<String>, place: &Where) -> anyhow::Result<ExitCode> {
+    let (dir, finding) = finding::find(&place.findings, id)?;
+    // A target that cannot be opened is said here, with what to do, not as a failed process.
+    let target: crate::dbms::target::Target = dbms.as_deref().unwrap_or(&finding.dbms).parse()?;
+    drop(target.open(&place.common.data_dir(), crate::config::STATEMENT_LIMITS)?);
+    let replayed = super::runtime()?.block_on(replay_on(&dir, dbms.as_deref(), place))?;
+    let shows = !matches!(&replayed, Ok(r) if r.state != "shows");
+    match (&replayed, place.json) {
+        (Ok(replayed), true) => println!("{}", serde_json::to_string(replayed)?),
+        (Err(kind), true) => println!("{}", serde_json::json!({ "state": "shows", "kind": kind })),
+        (Err(kind), false) => println!("{target}: {kind}: it shows"),
+        (Ok(replayed), false) => {
+            for statement in &finding.statements {
+                println!("{statement};");
+            }
+            for query in &replayed.queries {
+                println!("\n{};", query.sql);
+                match &query.result {
+                    QueryResult::Rows(rows) => {
+                        for row in rows {
+                            println!("--   {}", row.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | "));
+                        }
+                        println!("--   {} rows", rows.len());
+                    }
+                    QueryResult::Error(error) => println!("--   {}: {error}", error.class),
+                    QueryResult::None => {}
+                }
+            }
+            let meaning = match replayed.state.as_str() {
+                "shows" => "it shows",
+                "agrees" => "it does not show: the queries agree",
+                _ => "void: a query does not run here",
+            };
+            println!("\n{target} {}: {meaning}", replayed.version);
+        }
+    }
+    Ok(ExitCode::from(if shows { FOUND } else { 0 }))
+}
+
+/// Findings with the versions that show them.
+#[derive(Serialize)]
+struct Span {
+    versions: Vec<String>,
+    features: Vec<String>,
+    findings: Vec<String>,
+    classes: Vec<String>,
+}
+
+fn spans(place: &Where) -> anyhow::Result<ExitCode> {
+    let mut versions = EngineStore::new(&place.common.data_dir()).sqlite_versions();
+    let linked = crate::dbms::target::Target::SqliteLinked
+        .open(&place.common.data_dir(), crate::config::STATEMENT_LIMITS)?
+        .version();
+    if !versions.contains(&linked) {
+        versions.push(linked);
+    }
+    let all = finding::list(&place.findings)?;
+    let mut groups: BTreeMap<(Vec<String>, Vec<String>), Vec<&Finding>> = BTreeMap::new();
+    let runtime = super::runtime()?;
+    for (dir, finding) in &all {
+        let mut showing = Vec::new();
+        for version in &versions {
+            let replayed = runtime.block_on(replay_on(dir, Some(&format!("sqlite@{version}")), place))?;
+            if !matches!(&replayed, Ok(r) if r.state != "shows") {
+                showing.push(version.clone());
+            }
+        }
+        groups.entry((showing, finding.features.clone())).or_default().push(finding);
+    }
+    let spans = groups.into_iter().map(|((versions, features), findings)| {
+        let mut classes: Vec<String> = findings.iter().map(|f| f.class.clone()).collect();
+        classes.dedup();
+        Span { versions, features, findings: findings.iter().map(|f| f.id.clone()).collect(), classes }
+    });
+    for span in spans {
+        if place.json {
+            println!("{}", serde_json::to_string(&span)?);
+        } else {
+            let range = match (span.versions.first(), span.versions.last()) {
+                (Some(first), Some(last)) => format!("{first} to {last} ({})", span.versions.len()),
+                _ => "no installed version".to_owned(),
+            };
+            println!("{range}: {}", span.features.join(", "));
+            println!("    {} findings: {}", span.findings.len(), span.findings.join(" "));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,73 @@
+//! `caqtus case`.
+
+use super::Common;
+use crate::config::{CASES_PER_BLOCK, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
+use crate::dbms::target::Target;
+use crate::hunt::executor::Executor;
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Print test cases of a campaign without running them
+///
+/// A case is a function of the target's version, the seed, the block and its number in the block; a report names all
+/// four.
+#[derive(Debug, Args)]
+pub(super) struct CaseArgs {
+    /// The target
+    #[arg(long, default_value = "sqlite")]
+    dbms: String,
+    /// The campaign's seed
+    #[arg(long)]
+    seed: u64,
+    /// The block
+    #[arg(long, default_value_t = 0)]
+    block: u64,
+    /// The case in the block [default: all]
+    #[arg(long)]
+    case: Option<u32>,
+    /// Only classes whose name matches, as in the campaign
+    #[arg(long = "class", value_name = "GLOB")]
+    classes: Vec<String>,
+    /// Share of placeholders filled from the corpus, as in the campaign
+    #[arg(long, value_name = "PERCENT", default_value_t = 35)]
+    snippets: u32,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
+    let target: Target = args.dbms.parse()?;
+    let recorder = std::env::temp_dir().join(format!("caqtus-recorder-{}", std::process::id()));
+    let mut executor = Executor::new(ExecutorConfig {
+        dbms: target.to_string(),
+        data_dir: args.common.data_dir(),
+        out_dir: PathBuf::new(),
+        seed: args.seed,
+        classes: args.classes,
+        snippet_percent: args.snippets,
+        findings_per_class_max: FINDINGS_PER_CLASS_MAX,
+        recorder: recorder.clone(),
+    })?;
+    let cases = args.case.map_or(0..CASES_PER_BLOCK, |case| case..case + 1);
+    let mut shown: Vec<String> = Vec::new();
+    for case in cases {
+        let finding = executor.describe(args.block, case);
+        if case == 0 || shown.is_empty() {
+            println!("-- class {}", finding.class);
+        }
+        for statement in finding.statements.iter().skip(shown.len()) {
+            println!("{statement};");
+        }
+        println!("-- case {case}");
+        for query in &finding.queries {
+            if query.disable_mask != 0 {
+                println!("-- with optimizations {:#x} disabled", query.disable_mask);
+            }
+            println!("{};", query.sql);
+        }
+        shown.clone_from(&finding.statements);
+    }
+    let _ = std::fs::remove_file(recorder);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,96 @@
+//! `caqtus execute`: the executor process. Hidden; the supervisor starts it.
+
+use super::{COULD_NOT_RUN, Common};
+use crate::config::{ExecutorConfig, STATEMENT_LIMITS};
+use crate::dbms::target::Target;
+use crate::hunt::executor::Executor;
+use crate::hunt::protocol::{Order, Report};
+use crate::triage::confirm::{Run, replay};
+use crate::triage::finding::{Finding, FindingQuery, QueryResult};
+use clap::Args;
+use std::io::{self, BufRead as _, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::mpsc;
+
+/// Run test cases as told on standard input (for the supervisor)
+#[derive(Debug, Args)]
+pub(super) struct ExecuteArgs {
+    /// The configuration as JSON
+    #[arg(long, required_unless_present = "replay")]
+    config: Option<String>,
+    /// Run a finding once and print what its queries did
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
+    /// Run it on another target than it was found on
+    #[arg(long, requires = "replay")]
+    dbms: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
+    if let Some(path) = &args.replay {
+        return replay_finding(&args, path);
+    }
+    let config: ExecutorConfig = serde_json::from_str(&args.config.unwrap_or_default())?;
+    let mut send = |report: Report| {
+        let mut line = serde_json::to_string(&report).map_err(io::Error::other)?;
+        line.push('\n');
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(line.as_bytes())?;
+        stdout.flush()
+    };
+    let orders = orders();
+    let mut executor = match Executor::new(config) {
+        Ok(executor) => executor,
+        Err(error) => {
+            let message = format!("{:#}", anyhow::Error::from(error));
+            send(Report::Failed { message })?;
+            return Ok(ExitCode::from(COULD_NOT_RUN));
+        }
+    };
+    send(executor.ready())?;
+    for order in orders {
+        executor.carry_out(order, &mut send)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Orders from standard input, read by a thread of its own: when the supervisor is gone, this process ends at once,
+/// whatever the engine is doing, so that no orphan stays behind.
+fn orders() -> mpsc::Receiver<Order> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in io::stdin().lock().lines() {
+            let Ok(line) = line else { break };
+            match serde_json::from_str(&line) {
+                Ok(order) if sender.send(order).is_ok() => {}
+                _ => break,
+            }
+        }
+        std::process::exit(0);
+    });
+    receiver
+}
+
+/// Builds the finding's database, runs its queries, and prints the queries with their results as JSON.
+fn replay_finding(args: &ExecuteArgs, path: &std::path::Path) -> anyhow::Result<ExitCode> {
+    let finding: Finding = serde_json::from_str(&std::fs::read_to_string(path)?)?;
+    let target: Target = args.dbms.as_deref().unwrap_or(&finding.dbms).parse()?;
+    let mut connection = target.open(&args.common.data_dir(), STATEMENT_LIMITS)?;
+    let runs: Vec<Run> = finding.queries.iter().map(|q| (q.sql.as_str(), q.disable_mask)).collect();
+    let verdict = replay(connection.as_mut(), &finding.statements, &runs);
+    let mut queries: Vec<FindingQuery> = finding.queries.clone();
+    for query in &mut queries {
+        connection.disable_optimizations(query.disable_mask);
+        query.result = match connection.rows(&query.sql) {
+            Ok(rows) => QueryResult::Rows(rows),
+            Err(error) => QueryResult::Error(error),
+        };
+        connection.disable_optimizations(0);
+    }
+    let replayed = super::bug::Replayed::new(connection.version(), &verdict, queries);
+    println!("{}", serde_json::to_string(&replayed)?);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,269 @@
+//! `caqtus hunt`.
+
+use super::{Common, FOUND, parse_duration};
+use crate::clock;
+use crate::config::{ExecutorConfig, FINDINGS_PER_CLASS_MAX};
+use crate::dbms::target::Target;
+use crate::hunt::protocol::FoundReport;
+use crate::hunt::stats::Stats;
+use crate::hunt::supervisor::{self, HuntPlan, Progress, Summary};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Hunt for bugs: run test cases against a target until told to stop
+///
+/// Each finding becomes a directory below --out with a script for the engine's own shell (repro.sql), a report
+/// (report.md) and everything needed to show it again (case.json). Ctrl-C ends the hunt with its summary; a second one
+/// ends it at once. Exit status: 0 nothing found, 1 bugs found, 2 could not run.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  caqtus hunt --for 10m\n  caqtus hunt --dbms sqlite@3.39.2 --for 2m --workers 2\n  \
+    caqtus hunt --class 'norec-*' --cases 100000 --seed 7 --json")]
+pub(super) struct HuntArgs {
+    /// The target: sqlite, sqlite@VERSION, or sqlite:/path/to/libsqlite3.so
+    #[arg(long, default_value = "sqlite")]
+    dbms: String,
+    /// Stop after this time: 90s, 10m, 2h
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    time: Option<Duration>,
+    /// Stop after this many test cases
+    #[arg(long, value_name = "N")]
+    cases: Option<u64>,
+    /// The seed: the same seed on the same version gives the same cases [default: from the clock]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Only classes whose name matches; * stands for any text; may be given several times
+    #[arg(long = "class", value_name = "GLOB")]
+    classes: Vec<String>,
+    /// Executor processes [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    workers: Option<u16>,
+    /// Share of placeholders filled from the snippet corpus rather than generated
+    #[arg(long, value_name = "PERCENT", default_value_t = 35, value_parser = clap::value_parser!(u32).range(0..=100))]
+    snippets: u32,
+    /// Where findings go
+    #[arg(long, value_name = "DIR", default_value = "caqtus-findings")]
+    out: PathBuf,
+    /// Findings of one class and kind that each executor writes; further ones are counted
+    #[arg(long, value_name = "N", default_value_t = FINDINGS_PER_CLASS_MAX)]
+    keep: usize,
+    /// Go on with the campaign in --out where it stopped, with its target, seed and classes
+    #[arg(long, conflicts_with_all = ["seed", "classes"])]
+    resume: bool,
+    /// One JSON object as the last line of standard output
+    #[arg(long)]
+    json: bool,
+    /// No progress display
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
+    let target: Target = args.dbms.parse()?;
+    let interrupted = supervisor::interrupted(&args.out);
+    let plan = HuntPlan {
+        executor: ExecutorConfig {
+            dbms: target.to_string(),
+            data_dir: args.common.data_dir(),
+            out_dir: args.out.clone(),
+            seed: args.seed.unwrap_or_else(clock::unix_nanos),
+            classes: args.classes,
+            snippet_percent: args.snippets,
+            findings_per_class_max: args.keep,
+            recorder: PathBuf::new(),
+        },
+        workers: args.workers.map_or_else(cores, usize::from),
+        time_max: args.time,
+        cases_max: args.cases,
+        resume: args.resume,
+    };
+    // Fail here, with a whole error chain, rather than in every executor.
+    drop(target.open(&plan.executor.data_dir, crate::config::STATEMENT_LIMITS)?);
+    let mut display = Display::new(args.quiet);
+    if interrupted && !args.resume {
+        display.note("the last hunt in this directory was cut short; its findings are kept (--resume goes on with it)");
+    }
+    let summary = super::runtime()?.block_on(async {
+        let (stop, stopped) = tokio::sync::mpsc::channel(1);
+        tokio::spawn(async move {
+            let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).ok();
+            loop {
+                tokio::select! {
+                    _ = tokio::signal::ctrl_c() => {}
+                    Some(()) = async { match &mut terminate { Some(t) => t.recv().await, None => None } } => {}
+                }
+                if stop.try_send(()).is_err() {
+                    // Told twice: end now. Executors see their pipes close; findings are on disk.
+                    std::process::exit(i32::from(super::COULD_NOT_RUN));
+                }
+            }
+        });
+        supervisor::hunt(plan, &mut display, stopped).await
+    })?;
+    display.bar.finish_and_clear();
+    if args.json {
+        println!("{}", serde_json::to_string(&json(&args.dbms, &summary))?);
+    } else {
+        print(&args.dbms, &summary);
+    }
+    Ok(ExitCode::from(if summary.findings.is_empty() { 0 } else { FOUND }))
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// The output contract: other tools read this.
+#[derive(Serialize)]
+struct Json<'a> {
+    dbms: &'a str,
+    version: &'a str,
+    seed: u64,
+    seconds: f64,
+    cpu_seconds: f64,
+    cases: u64,
+    statements: u64,
+    setup_errors: u64,
+    outcomes: Counts,
+    reasons: &'a std::collections::BTreeMap<String, u64>,
+    cases_per_cpu_second: f64,
+    engine_share: f64,
+    classes: usize,
+    snippets: usize,
+    restarts: u64,
+    case_digest: String,
+    findings: &'a [FoundReport],
+    bugs: Vec<&'a FoundReport>,
+}
+
+#[derive(Serialize)]
+struct Counts {
+    pass: u64,
+    skipped: u64,
+    warning: u64,
+    fail: u64,
+}
+
+fn json<'a>(dbms: &'a str, summary: &'a Summary) -> Json<'a> {
+    let Stats { outcomes, statements, setup_errors, cpu_ns, digest, .. } = &summary.stats;
+    Json {
+        dbms,
+        version: &summary.version,
+        seed: summary.seed,
+        seconds: summary.elapsed.as_secs_f64(),
+        cpu_seconds: Duration::from_nanos(*cpu_ns).as_secs_f64(),
+        cases: outcomes.cases(),
+        statements: *statements,
+        setup_errors: *setup_errors,
+        outcomes: Counts {
+            pass: outcomes.pass,
+            skipped: outcomes.skipped,
+            warning: outcomes.warning,
+            fail: outcomes.fail,
+        },
+        reasons: &outcomes.reasons,
+        cases_per_cpu_second: summary.stats.cases_per_cpu_second(),
+        engine_share: summary.stats.engine_share(),
+        classes: summary.classes,
+        snippets: summary.snippets,
+        restarts: summary.restarts,
+        case_digest: format!("{digest:016x}"),
+        findings: &summary.findings,
+        bugs: supervisor::group(&summary.findings),
+    }
+}
+
+fn print(dbms: &str, summary: &Summary) {
+    let Stats { outcomes, statements, cpu_ns, .. } = &summary.stats;
+    println!("{dbms} {}, seed {}", summary.version, summary.seed);
+    println!(
+        "{} cases, {statements} statements in {:.1} s ({:.1} CPU s): {:.0} cases per CPU second, {:.0} % inside the engine",
+        outcomes.cases(),
+        summary.elapsed.as_secs_f64(),
+        Duration::from_nanos(*cpu_ns).as_secs_f64(),
+        summary.stats.cases_per_cpu_second(),
+        summary.stats.engine_share() * 100.0,
+    );
+    println!(
+        "pass {}, skipped {}, warning {}, fail {}",
+        outcomes.pass, outcomes.skipped, outcomes.warning, outcomes.fail
+    );
+    for (reason, count) in &outcomes.reasons {
+        println!("  {count:>9}  {reason}");
+    }
+    let bugs = supervisor::group(&summary.findings);
+    if bugs.is_empty() {
+        println!("no findings");
+        return;
+    }
+    println!("{} findings in {} groups of class and kind:", summary.findings.len(), bugs.len());
+    for bug in bugs {
+        println!("  {:<14} {:<36} {}", bug.kind, bug.class, bug.dir);
+    }
+}
+
+/// How often progress is printed where there is no terminal.
+const PLAIN_EVERY: Duration = Duration::from_secs(10);
+
+struct Display {
+    bar: ProgressBar,
+    plain: bool,
+    quiet: bool,
+    printed: Instant,
+}
+
+impl Display {
+    fn new(quiet: bool) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let target = if quiet || !terminal { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(8) };
+        let bar = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}") {
+            bar.set_style(style);
+        }
+        Self { bar, plain: !terminal, quiet, printed: clock::now() }
+    }
+}
+
+impl Progress for Display {
+    fn ready(&mut self, version: &str, classes: usize, snippets: usize) {
+        self.note(&format!("version {version}: {classes} classes, {snippets} corpus snippets"));
+    }
+
+    fn update(&mut self, stats: &Stats, findings: usize, elapsed: Duration) {
+        let outcomes = &stats.outcomes;
+        #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+        let rate = outcomes.cases() as f64 / elapsed.as_secs_f64().max(0.001);
+        let line = format!(
+            "{} cases  {rate:.0}/s  engine {:.0} %  pass {}  skipped {}  warning {}  fail {}  findings {findings}",
+            outcomes.cases(),
+            stats.engine_share() * 100.0,
+            outcomes.pass,
+            outcomes.skipped,
+            outcomes.warning,
+            outcomes.fail
+        );
+        self.bar.tick();
+        if self.plain && !self.quiet && self.printed.elapsed() >= PLAIN_EVERY {
+            self.printed = clock::now();
+            eprintln!("{:.0} s  {line}", elapsed.as_secs_f64());
+        }
+        self.bar.set_message(line);
+    }
+
+    fn note(&mut self, message: &str) {
+        if self.quiet {
+            return;
+        }
+        if self.plain {
+            eprintln!("{message}");
+        } else {
+            self.bar.suspend(|| eprintln!("{message}"));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The command line. One file per subcommand.
+
+#![allow(clippy::print_stdout)]
+
+mod bench;
+mod bug;
+mod case;
+mod dbms;
+mod execute;
+mod hunt;
+mod oracle;
+mod selftest;
+
+use crate::config;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Exit code: bugs were found.
+pub const FOUND: u8 = 1;
+
+/// Exit code: the command could not run.
+pub const COULD_NOT_RUN: u8 = 2;
+
+/// Finds logic bugs in database systems: queries that silently return wrong results.
+///
+/// Start with `caqtus hunt`, which tests the SQLite linked into this program. `caqtus dbms install sqlite@3.39.2`
+/// fetches and builds another version, and `caqtus hunt --dbms sqlite@3.39.2` tests that one.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// Where installed engines and caches are [default: $XDG_DATA_HOME/caqtus or ~/.local/share/caqtus]
+    #[arg(long, env = "CAQTUS_DATA", value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+impl Common {
+    fn data_dir(&self) -> PathBuf {
+        config::data_dir(self.data_dir.clone())
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Hunt(hunt::HuntArgs),
+    Bug(bug::BugArgs),
+    Dbms(dbms::DbmsArgs),
+    Oracle(oracle::OracleArgs),
+    Case(case::CaseArgs),
+    Selftest(selftest::SelftestArgs),
+    Bench(bench::BenchArgs),
+    #[command(hide = true)]
+    Execute(execute::ExecuteArgs),
+}
+
+/// Runs a command; the exit code says what it found.
+pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    match cli.command {
+        Command::Hunt(args) => hunt::run(args),
+        Command::Bug(args) => bug::run(args),
+        Command::Dbms(args) => dbms::run(args),
+        Command::Oracle(args) => oracle::run(args),
+        Command::Case(args) => case::run(args),
+        Command::Selftest(args) => selftest::run(args),
+        Command::Bench(args) => bench::run(args),
+        Command::Execute(args) => execute::run(args),
+    }
+}
+
+/// A runtime for the commands that wait for processes and signals.
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}
+
+/// A duration as people write it: `90s`, `10m`, `2h`, or seconds.
+fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let factor = match unit {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return Err(format!("`{text}` is no duration; write 90s, 10m or 2h")),
+    };
+    let number: u64 = number.parse().map_err(|_| format!("`{text}` is no duration; write 90s, 10m or 2h"))?;
+    number
+        .checked_mul(factor)
+        .map(std::time::Duration::from_secs)
+        .ok_or_else(|| format!("`{text}` is too long"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(parse_duration("90").expect("seconds").as_secs(), 90);
+        assert_eq!(parse_duration("10m").expect("minutes").as_secs(), 600);
+        assert_eq!(parse_duration("2h").expect("hours").as_secs(), 7200);
+        for bad in ["", "m", "1x", "-1", "1.5h", "99999999999999999999"] {
+            assert!(parse_duration(bad).is_err(), "{bad}");
+        }
+    }
+}

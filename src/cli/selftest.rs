@@ -1,0 +1,115 @@
+//! `caqtus selftest`.
+
+use super::{COULD_NOT_RUN, Common};
+use crate::dbms::planted::Fault;
+use crate::triage::finding;
+use clap::Args;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, ExitCode, Output};
+
+/// Prove that the hunt reports bugs: plant some in an engine and demand a report for each, and none without
+///
+/// Every fault is hunted with this very program in every way of printing results. A tool that finds nothing may be
+/// broken; this shows that it is not.
+#[derive(Debug, Args)]
+pub(super) struct SelftestArgs {
+    /// Test cases per hunt
+    #[arg(long, default_value_t = 2000)]
+    cases: u64,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Ways of printing results; a finding must not be lost in any.
+const OUTPUTS: [(&str, &[&str]); 4] = [
+    ("json", &["--json"]),
+    ("json, quiet, one worker", &["--json", "--quiet", "--workers", "1"]),
+    ("text", &["--workers", "2"]),
+    ("text, quiet", &["--quiet"]),
+];
+
+pub(super) fn run(args: SelftestArgs) -> anyhow::Result<ExitCode> {
+    let scratch = std::env::temp_dir().join(format!("caqtus-selftest-{}", std::process::id()));
+    let mut failures = 0;
+    for (output, flags) in OUTPUTS {
+        let mut check = |fault: Fault, expected: Option<&str>| -> anyhow::Result<()> {
+            let out = scratch.join(format!("{fault}-{}", output.replace([' ', ','], "-")));
+            let problem = problem(&args, fault, expected, flags, &out)?;
+            println!("{:<16} {output:<26} {}", fault.to_string(), problem.as_deref().unwrap_or("ok"));
+            failures += usize::from(problem.is_some());
+            Ok(())
+        };
+        check(Fault::None, None)?;
+        check(Fault::Flaky, None)?;
+        for (fault, kind) in Fault::REPORTED {
+            check(fault, Some(kind))?;
+        }
+    }
+    let _ = std::fs::remove_dir_all(&scratch);
+    println!("{} hunts, {failures} failures", OUTPUTS.len() * (Fault::REPORTED.len() + 2));
+    Ok(ExitCode::from(if failures == 0 { 0 } else { COULD_NOT_RUN }))
+}
+
+/// What is wrong with one hunt; `None` if nothing is.
+fn problem(
+    args: &SelftestArgs,
+    fault: Fault,
+    expected: Option<&str>,
+    flags: &[&str],
+    out: &Path,
+) -> anyhow::Result<Option<String>> {
+    let program = std::env::current_exe()?;
+    let dbms = format!("planted:{fault}");
+    let caqtus = |words: &[&str]| -> std::io::Result<Output> {
+        Command::new(&program).args(words).arg("--data-dir").arg(args.common.data_dir()).output()
+    };
+    let out_text = out.display().to_string();
+    let cases = args.cases.to_string();
+    let mut words = vec!["hunt", "--dbms", &dbms, "--seed", "1", "--keep", "1", "--cases", &cases, "--out", &out_text];
+    words.extend(flags);
+    let hunt = caqtus(&words)?;
+    let stdout = String::from_utf8_lossy(&hunt.stdout).into_owned();
+    let mut problem = String::new();
+    let mut demand = |holds: bool, what: &str| {
+        if !holds && problem.is_empty() {
+            let _ = write!(problem, "{what}: exit status {:?}, {}", hunt.status.code(), stdout.trim());
+        }
+    };
+    let findings = finding::list(out)?;
+    let last: serde_json::Value = serde_json::from_str(stdout.lines().last().unwrap_or_default()).unwrap_or_default();
+    let json = flags.contains(&"--json");
+    match expected {
+        None => {
+            demand(hunt.status.code() == Some(0), "a hunt without a bug must end with 0");
+            demand(findings.is_empty(), "a hunt without a bug must write no finding");
+            demand(!json || last["findings"].as_array().is_some_and(Vec::is_empty), "the summary must list no finding");
+            if fault == Fault::Flaky {
+                demand(!finding::list(&out.join("flaky"))?.is_empty(), "a flaky answer must be kept apart");
+                demand(!json || last["outcomes"]["warning"].as_u64() > Some(0), "a flaky answer must be counted");
+            }
+        }
+        Some(kind) => {
+            demand(hunt.status.code() == Some(1), "a hunt that finds a bug must end with 1");
+            let found = findings.iter().find(|(_, f)| f.kind.to_string() == kind);
+            demand(found.is_some(), "the bug must be written as a finding of its kind");
+            if json {
+                let listed = last["findings"].as_array().is_some_and(|a| a.iter().any(|f| f["kind"] == kind));
+                demand(listed, "the summary must list the finding");
+                demand(last["outcomes"]["fail"].as_u64() > Some(0), "the failure must be counted");
+            } else {
+                demand(stdout.contains(kind), "the summary must name the finding");
+            }
+            if let Some((dir, finding)) = found {
+                for file in ["case.json", "repro.sql", "report.md"] {
+                    demand(dir.join(file).exists(), "the finding must have all its files");
+                }
+                let replay = caqtus(&["bug", "replay", &finding.id, "--findings", &out_text])?;
+                demand(replay.status.code() == Some(1), "a replay must show the bug");
+                let list = caqtus(&["bug", "list", "--findings", &out_text])?;
+                demand(String::from_utf8_lossy(&list.stdout).contains(&finding.id), "the list must have the finding");
+            }
+        }
+    }
+    Ok(if problem.is_empty() { None } else { Some(problem) })
+}

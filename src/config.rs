@@ -1,0 +1,93 @@
+//! Every limit and default in one place.
+//!
+//! Each wait on an outside party has a named bound here; reaching it is a counted outcome.
+
+use crate::dbms::StatementLimits;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Cases on one database between two changes of its rows and indexes.
+pub const CASES_PER_EPOCH: u32 = 32;
+
+/// Cases of one block: one database with all its epochs. The unit of work handed to an executor.
+pub const CASES_PER_BLOCK: u32 = 96;
+
+/// Bounds inside the engine. A step is an instruction of its virtual machine.
+pub const STATEMENT_LIMITS: StatementLimits =
+    StatementLimits { steps_max: 2_000_000, rows_max: 100_000, bytes_max: 1_000_000 };
+
+/// A statement that runs this long despite the bounds inside the engine is a hang; the executor is killed.
+pub const HANG_MS: u64 = 10_000;
+
+/// An executor that is not ready after this time is stopped: validating the snippets takes it a second or two.
+pub const START_MS: u64 = 120_000;
+
+/// Runs of a case that the reducer may make per finding.
+pub const REDUCE_ATTEMPTS_MAX: usize = 600;
+
+/// Findings of one class and kind that one executor keeps as directories; all are counted.
+pub const FINDINGS_PER_CLASS_MAX: usize = 8;
+
+/// How often the state of a campaign is written, for resumption.
+pub const STATE_EVERY_MS: u64 = 1_000;
+
+/// What an executor process needs to know. Handed over as JSON on its standard input.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ExecutorConfig {
+    /// The target, as the user named it.
+    pub dbms: String,
+    /// Where installed engines and caches are.
+    pub data_dir: PathBuf,
+    /// Where findings are written.
+    pub out_dir: PathBuf,
+    /// The campaign's seed.
+    pub seed: u64,
+    /// Class name patterns; empty for all.
+    pub classes: Vec<String>,
+    /// In how many of a hundred fillings a corpus snippet is taken.
+    pub snippet_percent: u32,
+    /// Findings of one class and kind kept per executor.
+    pub findings_per_class_max: usize,
+    /// The flight recorder's file.
+    pub recorder: PathBuf,
+}
+
+/// The directory for installed engines and caches: `--data-dir`, `$CAQTUS_DATA`, or the user's data directory.
+pub fn data_dir(given: Option<PathBuf>) -> PathBuf {
+    let from_env = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    given
+        .or_else(|| from_env("XDG_DATA_HOME").map(|d| d.join("caqtus")))
+        .or_else(|| from_env("HOME").map(|d| d.join(".local/share/caqtus")))
+        .unwrap_or_else(|| PathBuf::from(".caqtus"))
+}
+
+/// Whether a name matches a pattern in which `*` stands for any text.
+pub fn matches_glob(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((head, tail)) => name.strip_prefix(head).is_some_and(|rest| {
+            (0..=rest.len()).filter(|at| rest.is_char_boundary(*at)).any(|at| matches_glob(tail, &rest[at..]))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs() {
+        for (pattern, name, expected) in [
+            ("tlp-*", "tlp-where", true),
+            ("tlp-*", "norec-tlp-x", false),
+            ("*join*", "left-join-on-false", true),
+            ("exact", "exact", true),
+            ("exact", "exactly", false),
+            ("*", "", true),
+            ("a*b*c", "aXbYc", true),
+            ("a*b*c", "aXcYb", false),
+        ] {
+            assert_eq!(matches_glob(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+}

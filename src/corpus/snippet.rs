@@ -1,0 +1,248 @@
+//! A snippet: an expression over the default table of its dialect, ready to be mapped onto another table.
+
+use crate::sql::lex::{LexError, Token, tokens};
+use crate::sql::profile::{Forbidden, Profile};
+use crate::sql::types::SqlType;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// An expression from the corpus. Its claims are filled in by validation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snippet {
+    /// As written.
+    pub sql: String,
+    pieces: Vec<Piece>,
+    /// Type and profile name of each column it uses.
+    pub columns: Vec<(String, SqlType)>,
+    /// Whether it has a subquery over its own table.
+    pub uses_own_table: bool,
+    /// Qualifiers and aliases it introduces, in lower case; a member with the same alias would capture its columns.
+    pub aliases: BTreeSet<String>,
+    /// Whether it names a collation, which then may hold for its value.
+    pub collates: bool,
+    /// The type of every value seen; `None` when it varies, so that only a truth value may be taken from it.
+    pub ty: Option<SqlType>,
+    /// All values seen were 0, 1 or NULL.
+    pub boolean_valued: bool,
+    /// NULL on a row of NULLs, both stored and padded by an outer join.
+    pub null_preserving: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    /// `t.column`: qualified by the alias of the occurrence.
+    Column(usize),
+    /// The column's bare name, after the qualifier of a subquery over the same table.
+    Bare(usize),
+    /// The table's name in a subquery.
+    Table,
+}
+
+/// Why a snippet is not used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SnippetError {
+    /// It is not closed.
+    #[error("{0}")]
+    Open(#[from] LexError),
+    /// It names something the profile forbids.
+    #[error("forbidden: {0}")]
+    Forbidden(String),
+    /// A column or the table is written in a form that cannot be mapped onto another table.
+    #[error("cannot be mapped: {0}")]
+    Unmappable(String),
+}
+
+impl Snippet {
+    /// Reads a snippet and checks it by name. Claims are empty until validation.
+    pub fn parse(sql: &str, profile: &Profile) -> Result<Self, SnippetError> {
+        let all = tokens(sql)?;
+        let table = &profile.snippet_table.name;
+        let dense: Vec<Token> = all.iter().filter(|t| !matches!(t, Token::Space(_))).copied().collect();
+        forbidden(&dense, &profile.forbidden)?;
+        let column_of = |token: &Token| match token {
+            Token::Word(word) => profile.snippet_table.columns.get_key_value(&word.to_ascii_lowercase()),
+            _ => None,
+        };
+        let mut snippet = Self {
+            sql: sql.to_owned(),
+            pieces: Vec::new(),
+            columns: Vec::new(),
+            uses_own_table: false,
+            aliases: BTreeSet::new(),
+            collates: dense.iter().any(|t| t.is_word("collate")),
+            ty: None,
+            boolean_valued: false,
+            null_preserving: false,
+        };
+        let mut text = String::new();
+        let mut at = 0;
+        while at < all.len() {
+            let token = all[at];
+            let qualified = matches!(all.get(at + 1), Some(Token::Symbol('.')));
+            if let (Token::Word(word), true) = (token, qualified) {
+                let column = all.get(at + 2).and_then(column_of);
+                if word.eq_ignore_ascii_case(table) {
+                    let Some((name, ty)) = column else {
+                        return Err(SnippetError::Unmappable(format!("{word}. before no column of {table}")));
+                    };
+                    snippet.flush(&mut text);
+                    let column = snippet.column(name, *ty);
+                    snippet.pieces.push(Piece::Column(column));
+                } else {
+                    snippet.aliases.insert(word.to_ascii_lowercase());
+                    text.push_str(word);
+                    text.push('.');
+                    match column {
+                        Some((name, ty)) => {
+                            snippet.flush(&mut text);
+                            let column = snippet.column(name, *ty);
+                            snippet.pieces.push(Piece::Bare(column));
+                        }
+                        None => text.push_str(&all.get(at + 2).map(Token::text).unwrap_or_default()),
+                    }
+                }
+                at += 3;
+                continue;
+            }
+            if token.is_word(table) {
+                let mut next = all[at + 1..].iter().filter(|t| !matches!(t, Token::Space(_)));
+                let alias = match next.next() {
+                    Some(t) if t.is_word("as") => next.next(),
+                    other => other,
+                };
+                match alias {
+                    Some(Token::Word(w)) if !is_clause_word(w) => snippet.aliases.insert(w.to_ascii_lowercase()),
+                    _ => return Err(SnippetError::Unmappable(format!("{table} in FROM without an alias"))),
+                };
+                snippet.flush(&mut text);
+                snippet.uses_own_table = true;
+                snippet.pieces.push(Piece::Table);
+            } else if column_of(&token).is_some() {
+                return Err(SnippetError::Unmappable(format!("column {} without a qualifier", token.text())));
+            } else {
+                text.push_str(&token.text());
+            }
+            at += 1;
+        }
+        snippet.flush(&mut text);
+        Ok(snippet)
+    }
+
+    fn flush(&mut self, text: &mut String) {
+        if !text.is_empty() {
+            self.pieces.push(Piece::Text(std::mem::take(text)));
+        }
+    }
+
+    fn column(&mut self, name: &str, ty: SqlType) -> usize {
+        self.columns.iter().position(|(n, _)| n == name).unwrap_or_else(|| {
+            self.columns.push((name.to_owned(), ty));
+            self.columns.len() - 1
+        })
+    }
+
+    /// Appends the snippet with its columns mapped, as it reads where its table is visible as `alias`.
+    pub fn render(&self, alias: &str, columns: &[Arc<str>], table: &str, out: &mut String) {
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => out.push_str(text),
+                Piece::Column(column) => {
+                    out.push_str(alias);
+                    out.push('.');
+                    out.push_str(&columns[*column]);
+                }
+                Piece::Bare(column) => out.push_str(&columns[*column]),
+                Piece::Table => out.push_str(table),
+            }
+        }
+    }
+}
+
+fn is_clause_word(word: &str) -> bool {
+    ["where", "group", "order", "join", "left", "cross", "inner", "on", "union", "limit", "natural", "right", "full"]
+        .contains(&word.to_ascii_lowercase().as_str())
+}
+
+/// The check by name; `tokens` has no white space.
+fn forbidden(tokens: &[Token], forbidden: &Forbidden) -> Result<(), SnippetError> {
+    let fail = |what: &str| Err(SnippetError::Forbidden(what.to_owned()));
+    let mut subtyped = 0;
+    let mut subquery = false;
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            Token::Word(word) => {
+                let word = word.to_ascii_lowercase();
+                if forbidden.words.contains(&word) {
+                    return fail(&word);
+                }
+                let called_with = |n: usize| tokens.get(at + 1 + n) == Some(&Token::Symbol(')'));
+                if forbidden.clock_functions.contains(&word)
+                    && tokens.get(at + 1) == Some(&Token::Symbol('('))
+                    && (called_with(1) || (word == "strftime" && called_with(2)))
+                {
+                    return fail(&format!("{word} reads the clock"));
+                }
+                subtyped += usize::from(forbidden.subtype_prefixes.iter().any(|p| word.starts_with(p)));
+                subquery |= word == "select";
+            }
+            Token::Literal(literal) if forbidden.literals.contains(&literal.to_ascii_lowercase()) => {
+                return fail(literal);
+            }
+            _ => {}
+        }
+    }
+    if subtyped > 1 && subquery {
+        return fail("a subtype that a subquery may lose");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::profile;
+
+    fn parse(sql: &str) -> Result<Snippet, SnippetError> {
+        Snippet::parse(sql, &profile("sqlite").expect("the shipped profile"))
+    }
+
+    #[test]
+    fn columns_and_own_table_are_mapped() {
+        let snippet = parse("t.c_int + (SELECT max(u.c_int) FROM t AS u WHERE u.c_text = T.c_text)").expect("parses");
+        let columns: Vec<Arc<str>> = vec!["c0".into(), "c7".into()];
+        let mut out = String::new();
+        snippet.render("a", &columns, "t9", &mut out);
+        assert_eq!(out, "a.c0 + (SELECT max(u.c0) FROM t9 AS u WHERE u.c7 = a.c7)");
+        assert!(snippet.uses_own_table);
+        assert!(snippet.aliases.contains("u"));
+    }
+
+    #[test]
+    fn what_cannot_be_mapped_is_refused() {
+        for sql in ["c_int + 1", "(SELECT max(t.c_int) FROM t)", "(SELECT 1 FROM t WHERE t.c_int = 1)", "t.nope", "t.c_int)"] {
+            assert!(parse(sql).is_err(), "{sql}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_function_of_the_row_is_refused_by_name() {
+        for sql in [
+            "random() + t.c_int",
+            "date('NOW')",
+            "datetime()",
+            "strftime('%Y')",
+            "CURRENT_TIMESTAMP",
+            "t.c_int + rowid",
+            "(SELECT group_concat(u.c_text) FROM t AS u)",
+            "row_number() OVER ()",
+            "(SELECT u.c_int FROM t u LIMIT 1)",
+            "json_array((SELECT json_array(t.c_int)))",
+        ] {
+            assert!(matches!(parse(sql), Err(SnippetError::Forbidden(_))), "{sql}");
+        }
+        assert!(parse("strftime('%Y', t.c_text)").is_ok());
+        assert!(parse("t.c_text || 'random()'").is_ok());
+    }
+}

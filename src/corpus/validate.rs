@@ -1,0 +1,171 @@
+//! Validation of snippets on the engine that is installed.
+//!
+//! Every claim is read back from the engine, on rows of boundary values: one value per row, no row on an empty table,
+//! the type of every value, NULL on a row of NULLs both stored and padded by an outer join while the table is filled,
+//! the same values twice and with the rows inserted in reverse order, and no error on any row.
+
+use super::snippet::Snippet;
+use crate::compare::{Comparison, Row, compare};
+use crate::dbms::{Connection, EngineError};
+use crate::sql::profile::Profile;
+use crate::sql::types::{SqlType, Value};
+use crate::triage::confirm::is_of;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What validation found out about a snippet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SnippetVerdict {
+    /// It may be used, with these claims.
+    Valid {
+        /// The type of every value; `None` when it varies.
+        ty: Option<SqlType>,
+        /// All values are 0, 1 or NULL.
+        boolean_valued: bool,
+        /// NULL on a row of NULLs.
+        null_preserving: bool,
+    },
+    /// It may not be used.
+    Refused(String),
+}
+
+/// Rows of the filled table.
+const ROWS: usize = 14;
+
+const FULL: &str = "snippet_full";
+const REVERSED: &str = "snippet_reversed";
+const NULLS: &str = "snippet_nulls";
+const EMPTY: &str = "snippet_empty";
+
+/// The tables that snippets are validated on.
+pub fn setup(profile: &Profile) -> Vec<String> {
+    let columns = &profile.snippet_table.columns;
+    let declared: Vec<String> = columns.iter().map(|(name, ty)| format!("{name} {}", profile.cast_name(*ty))).collect();
+    let mut statements = profile.start.clone();
+    for table in [FULL, REVERSED, NULLS, EMPTY] {
+        statements.push(format!("CREATE TABLE {table}(rk INTEGER, {})", declared.join(", ")));
+    }
+    let cell = |row: usize, column: usize, ty: SqlType| -> &str {
+        let values = profile.literals.get(&ty).map(Vec::as_slice).unwrap_or_default();
+        match row {
+            0 => "NULL",
+            1 if column.is_multiple_of(2) => "NULL",
+            // Strides that share no factor with the lists' lengths, so that columns of one type differ.
+            _ => values.get((row * 5 + column * 3) % values.len().max(1)).map_or("NULL", String::as_str),
+        }
+    };
+    let rows: Vec<String> = (0..ROWS)
+        .map(|row| {
+            let cells: Vec<&str> = columns.values().enumerate().map(|(c, ty)| cell(row, c, *ty)).collect();
+            format!("({row}, {})", cells.join(", "))
+        })
+        .collect();
+    statements.extend(rows.iter().map(|row| format!("INSERT INTO {FULL} VALUES {row}")));
+    statements.extend(rows.iter().rev().map(|row| format!("INSERT INTO {REVERSED} VALUES {row}")));
+    statements.push(format!("INSERT INTO {NULLS} VALUES {}", rows[0]));
+    statements
+}
+
+/// Validates one snippet on a database made by [`setup`].
+pub fn validate(connection: &mut dyn Connection, snippet: &Snippet) -> SnippetVerdict {
+    match examine(connection, snippet) {
+        Ok(verdict) => verdict,
+        Err(error) => SnippetVerdict::Refused(format!("{}: {error}", error.class)),
+    }
+}
+
+fn examine(connection: &mut dyn Connection, snippet: &Snippet) -> Result<SnippetVerdict, EngineError> {
+    let names: Vec<Arc<str>> = snippet.columns.iter().map(|(name, _)| name.as_str().into()).collect();
+    let text = |table: &str| {
+        let mut text = String::new();
+        snippet.render("c", &names, table, &mut text);
+        text
+    };
+    let refused = |reason: &str| Ok(SnippetVerdict::Refused(reason.to_owned()));
+    let mut values = |table: &str| {
+        connection.rows(&format!("SELECT c.rk, ({}) FROM {table} AS c", text(table)))
+    };
+    if !values(EMPTY)?.is_empty() {
+        return refused("gives a row on an empty table");
+    }
+    let full = values(FULL)?;
+    if full.len() != ROWS || values(NULLS)?.len() != 1 {
+        return refused("does not give one value per row");
+    }
+    if compare(&full, &values(FULL)?) != Comparison::Equal {
+        return refused("gives other values the second time");
+    }
+    if compare(&full, &values(REVERSED)?) != Comparison::Equal {
+        return refused("depends on the order of insertion");
+    }
+    let is_null = |rows: &[Row]| rows.iter().all(|row| row.last() == Some(&Value::Null));
+    let padded = format!("SELECT ({}) FROM (SELECT 1 AS one) AS d LEFT JOIN {FULL} AS c ON 1 = 0", text(FULL));
+    let null_preserving = is_null(&values(NULLS)?) && is_null(&connection.rows(&padded)?);
+    let seen: Vec<&Value> = full.iter().filter_map(|row| row.get(1)).filter(|v| **v != Value::Null).collect();
+    if seen.is_empty() {
+        return refused("is NULL on every row");
+    }
+    let all_of = |ty| seen.iter().all(|v| is_of(v, ty));
+    let ty = [SqlType::Int, SqlType::Real, SqlType::Text, SqlType::Blob].into_iter().find(|ty| all_of(*ty));
+    Ok(SnippetVerdict::Valid { ty, boolean_valued: all_of(SqlType::Boolean), null_preserving })
+}
+
+/// The snippet with its claims, if it may be used.
+pub fn with_verdict(mut snippet: Snippet, verdict: &SnippetVerdict) -> Option<Snippet> {
+    match verdict {
+        SnippetVerdict::Valid { ty, boolean_valued, null_preserving } => {
+            snippet.ty = *ty;
+            snippet.boolean_valued = *boolean_valued;
+            snippet.null_preserving = *null_preserving;
+            Some(snippet)
+        }
+        SnippetVerdict::Refused(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::profile;
+    use crate::config::STATEMENT_LIMITS;
+    use crate::dbms::sqlite::Sqlite;
+    use crate::triage::confirm::build;
+
+    fn verdict(sql: &str) -> SnippetVerdict {
+        let profile = profile("sqlite").expect("the shipped profile");
+        let mut connection = Sqlite::linked(STATEMENT_LIMITS).expect("opens");
+        build(&mut connection, &setup(&profile)).expect("sets up");
+        validate(&mut connection, &Snippet::parse(sql, &profile).expect("parses"))
+    }
+
+    fn valid(ty: SqlType, boolean_valued: bool, null_preserving: bool) -> SnippetVerdict {
+        SnippetVerdict::Valid { ty: Some(ty), boolean_valued, null_preserving }
+    }
+
+    #[test]
+    fn claims_are_read_back() {
+        assert_eq!(verdict("t.c_text || 'x'"), valid(SqlType::Text, false, true));
+        assert_eq!(verdict("t.c_int > 1"), valid(SqlType::Int, true, true));
+        assert_eq!(verdict("coalesce(t.c_int, 7) % 5"), valid(SqlType::Int, false, false));
+        assert_eq!(verdict("CASE WHEN t.c_int > 0 THEN 1 ELSE 'a' END"), SnippetVerdict::Valid {
+            ty: None,
+            boolean_valued: false,
+            null_preserving: false
+        });
+    }
+
+    #[test]
+    fn null_on_a_null_table_is_not_enough() {
+        // NULL where the table holds only NULLs, a number where a filled table is padded.
+        let verdict = verdict("(SELECT max(u.c_int) FROM t AS u)");
+        assert_eq!(verdict, valid(SqlType::Int, false, false));
+    }
+
+    #[test]
+    fn what_is_no_value_of_the_row_is_refused() {
+        for sql in ["count(t.c_int)", "(SELECT count(t.c_int) FROM t AS u)", "abs(t.c_int)", "nope(t.c_int)"] {
+            assert!(matches!(verdict(sql), SnippetVerdict::Refused(_)), "{sql}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! An engine with a planted bug: SQLite with switchable wrong answers, for the self-test.
+//!
+//! Each fault is wrong for some forms of a query only, as a real bug is, so that members of a class disagree.
+
+use super::{Connection, EngineError, ErrorClass};
+use crate::compare::{BagHash, Row, RowHash};
+use crate::sql::types::Value;
+use std::fmt;
+use std::str::FromStr;
+
+/// What is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// A filtered query loses its last row.
+    DropRow,
+    /// A filtered query repeats its first row.
+    DuplicateRow,
+    /// A left join pads with 0 in place of NULL.
+    NullToZero,
+    /// DISTINCT and UNION let a duplicate through.
+    WrongDistinct,
+    /// The process ends by a signal.
+    Crash,
+    /// The statement never returns, whatever the limits.
+    Hang,
+    /// The engine reports that it is broken.
+    InternalError,
+    /// A wrong answer that does not come again.
+    Flaky,
+}
+
+impl Fault {
+    /// Every fault that a hunt must report, with the kind of finding it must become.
+    pub const REPORTED: [(Self, &'static str); 7] = [
+        (Self::DropRow, "wrong-result"),
+        (Self::DuplicateRow, "wrong-result"),
+        (Self::NullToZero, "wrong-result"),
+        (Self::WrongDistinct, "wrong-result"),
+        (Self::Crash, "crash"),
+        (Self::Hang, "hang"),
+        (Self::InternalError, "internal-error"),
+    ];
+
+    const NAMES: [(Self, &'static str); 9] = [
+        (Self::None, "none"),
+        (Self::DropRow, "drop-row"),
+        (Self::DuplicateRow, "duplicate-row"),
+        (Self::NullToZero, "null-to-zero"),
+        (Self::WrongDistinct, "wrong-distinct"),
+        (Self::Crash, "crash"),
+        (Self::Hang, "hang"),
+        (Self::InternalError, "internal-error"),
+        (Self::Flaky, "flaky"),
+    ];
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Self::NAMES.iter().find(|(fault, _)| fault == self).map_or("none", |(_, name)| name))
+    }
+}
+
+impl FromStr for Fault {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::NAMES.iter().find(|(_, name)| *name == text).map(|(fault, _)| *fault).ok_or(())
+    }
+}
+
+/// One query in so many triggers the faults that end or stop the process, so that work precedes them.
+const RARE: u64 = 400;
+
+/// The engine.
+pub struct Planted<C> {
+    engine: C,
+    fault: Fault,
+    queries: u64,
+}
+
+impl<C: Connection> Planted<C> {
+    /// Plants a fault in an engine.
+    pub fn new(engine: C, fault: Fault) -> Self {
+        Self { engine, fault, queries: 0 }
+    }
+
+    /// Whether the fault shows for this query. It depends on the text only, so that it happens again, but for the
+    /// flaky one.
+    fn triggers(&mut self, sql: &str) -> bool {
+        self.queries += 1;
+        let filtered = || sql.contains(" WHERE ") && !sql.contains("UNION ALL") && sql.starts_with("SELECT");
+        let rare = || {
+            let sum = sql.bytes().fold(0u64, |h, b| h.wrapping_mul(31).wrapping_add(u64::from(b)));
+            sum.is_multiple_of(RARE)
+        };
+        match self.fault {
+            Fault::None => false,
+            Fault::DropRow | Fault::DuplicateRow => filtered(),
+            Fault::NullToZero => sql.contains("LEFT JOIN"),
+            Fault::WrongDistinct => sql.starts_with("SELECT DISTINCT"),
+            Fault::Crash | Fault::Hang | Fault::InternalError => rare() && sql.starts_with("SELECT"),
+            Fault::Flaky => self.queries.is_multiple_of(RARE),
+        }
+    }
+}
+
+impl<C: Connection> Connection for Planted<C> {
+    fn version(&self) -> String {
+        self.engine.version()
+    }
+
+    fn build_id(&self) -> String {
+        self.engine.build_id()
+    }
+
+    fn reset(&mut self) -> Result<(), EngineError> {
+        self.engine.reset()
+    }
+
+    fn execute(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.engine.execute(sql)
+    }
+
+    fn query(&mut self, sql: &str) -> Result<BagHash, EngineError> {
+        let mut bag = BagHash::default();
+        for row in self.rows(sql)? {
+            let mut hash = RowHash::default();
+            row.iter().for_each(|v| hash.value(v));
+            bag.add(hash);
+        }
+        Ok(bag)
+    }
+
+    fn rows(&mut self, sql: &str) -> Result<Vec<Row>, EngineError> {
+        let triggers = self.triggers(sql);
+        let mut rows = self.engine.rows(sql)?;
+        if !triggers {
+            return Ok(rows);
+        }
+        match self.fault {
+            Fault::None => {}
+            Fault::DropRow | Fault::Flaky => drop(rows.pop()),
+            Fault::DuplicateRow | Fault::WrongDistinct => rows.extend(rows.first().cloned()),
+            Fault::NullToZero => {
+                for value in rows.iter_mut().flatten().filter(|v| **v == Value::Null) {
+                    *value = Value::Int(0);
+                }
+            }
+            Fault::Crash => std::process::abort(),
+            Fault::Hang => loop {
+                std::thread::park();
+            },
+            Fault::InternalError => {
+                let message = "planted internal error".to_owned();
+                return Err(EngineError { class: ErrorClass::Internal, code: 2, message });
+            }
+        }
+        Ok(rows)
+    }
+
+    fn disable_optimizations(&mut self, mask: u32) {
+        self.engine.disable_optimizations(mask);
+    }
+}

@@ -1,0 +1,420 @@
+//! Databases for a class: tables with extra columns, rows, indexes, views, and changes between cases.
+//!
+//! The columns of the class hold values of their own type only, compare byte by byte and keep every constraint of the
+//! class schema, because the class's equivalence rests on them. Extra columns are reached by snippets only; they may
+//! hold any value under any collation, and are where an engine's conversions are exercised.
+
+use super::expr::{ExprGenerator, Node, Want};
+use super::{Capabilities, ColumnInfo, Literals, TableInfo, any_type, table};
+use crate::caq::class::OracleClass;
+use crate::caq::fill::TableFill;
+use crate::rng::{Rng, chance, pick};
+use crate::sql::profile::Kind;
+use crate::sql::schema::Table;
+use crate::sql::types::SqlType;
+use rand::RngExt as _;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// A generated database and what the cases on it need to know.
+#[derive(Debug)]
+pub struct Database {
+    /// Statements before the first cases, and before each further batch of cases.
+    pub epochs: Vec<Vec<String>>,
+    /// One table per relation of the class.
+    pub tables: Vec<TableInfo>,
+    /// For each relation the fillings of its table placeholder; empty for the schema's own tables.
+    pub table_fills: Vec<Vec<TableFill>>,
+    /// Literals that rows and expressions share.
+    pub literals: Literals,
+    /// For each relation, predicates that partial and expression indexes were made of.
+    pub favourites: Vec<Vec<Node>>,
+}
+
+/// Batches of cases on one database; between them rows and indexes change.
+const EPOCHS: usize = 3;
+
+/// A predicate or expression for an index: no subqueries, no aliases.
+const INDEXABLE: Want =
+    Want { kind: Kind::Any, null_preserving: false, binary: false, subqueries: false, depth: 2 };
+
+/// Makes a database for a class.
+pub fn database(class: &OracleClass, capabilities: &Capabilities, rng: &mut Rng) -> Database {
+    let literals = Literals::draw(&capabilities.profile, rng);
+    let mut builder = Builder { class, capabilities, literals, statements: Vec::new(), tables: Vec::new(), virtual_: Vec::new() };
+    builder.start(rng);
+    for relation in 0..class.names.relations.len() {
+        builder.create(relation, rng);
+    }
+    let mut parents: Vec<Vec<Vec<Arc<str>>>> = Vec::new();
+    for relation in 0..class.names.relations.len() {
+        let rows = builder.fill(relation, &parents, rng);
+        parents.push(rows);
+    }
+    let favourites: Vec<Vec<Node>> = (0..builder.tables.len())
+        .map(|relation| (0..rng.random_range(0..3)).map(|_| builder.expression(relation, rng)).collect())
+        .collect();
+    for _ in 0..rng.random_range(0..4) {
+        builder.index(&favourites, rng);
+    }
+    if chance(rng, 30) {
+        builder.statements.push("ANALYZE".to_owned());
+    }
+    let table_fills = (0..builder.tables.len()).map(|relation| builder.table_fills(relation, rng)).collect();
+    let mut epochs = vec![std::mem::take(&mut builder.statements)];
+    for _ in 1..EPOCHS {
+        for _ in 0..rng.random_range(1..5) {
+            builder.change(&favourites, rng);
+        }
+        epochs.push(std::mem::take(&mut builder.statements));
+    }
+    Database { epochs, tables: builder.tables, table_fills, literals: builder.literals, favourites }
+}
+
+struct Builder<'a> {
+    class: &'a OracleClass,
+    capabilities: &'a Capabilities,
+    literals: Literals,
+    statements: Vec<String>,
+    tables: Vec<TableInfo>,
+    /// Whether each table is a virtual table, which takes no index.
+    virtual_: Vec<bool>,
+}
+
+impl Builder<'_> {
+    fn start(&mut self, rng: &mut Rng) {
+        let profile = &self.capabilities.profile;
+        self.statements.extend(profile.start.iter().cloned());
+        if chance(rng, 30) {
+            self.statements.extend(pick(rng, &profile.start_options).cloned());
+        }
+    }
+
+    fn relation(&self, relation: usize) -> &Table {
+        &self.class.names.relations[relation]
+    }
+
+    fn is_schema_table(&self, relation: usize) -> bool {
+        relation < self.class.schema.tables.len()
+    }
+
+    fn create(&mut self, relation: usize, rng: &mut Rng) {
+        if let Some(template) = pick(rng, &self.capabilities.virtual_tables)
+            && self.may_be_virtual(relation)
+            && chance(rng, 10)
+        {
+            return self.create_virtual(relation, template);
+        }
+        let table = self.relation(relation).clone();
+        let own = self.is_schema_table(relation);
+        let name = if own { table.name.clone() } else { format!("{}_t", table.name) };
+        let strict = self.capabilities.table_options.iter().find(|o| *o == "STRICT").filter(|_| own && chance(rng, 15));
+        let mut info = TableInfo { name: name.as_str().into(), columns: Vec::new() };
+        let mut parts = Vec::new();
+        let single_key = match table.primary_key.as_slice() {
+            [only] => Some(*only),
+            _ => None,
+        };
+        let key_inline = single_key.filter(|_| chance(rng, 60));
+        for (at, column) in table.columns.iter().enumerate() {
+            let mut part = format!("{} {}", column.name, self.type_name(Some(column.ty), strict.is_some(), rng));
+            if key_inline == Some(at) {
+                // INTEGER PRIMARY KEY is SQLite's alias of the row's identity: another kind of table inside.
+                if column.ty == SqlType::Int && chance(rng, 70) {
+                    part = format!("{} INTEGER", column.name);
+                }
+                part.push_str(if chance(rng, 15) { " PRIMARY KEY DESC" } else { " PRIMARY KEY" });
+            }
+            if column.not_null {
+                part.push_str(" NOT NULL");
+            }
+            parts.push(part);
+            info.columns.push(ColumnInfo { name: column.name.as_str().into(), ty: Some(column.ty), binary: true, given: true });
+        }
+        if own {
+            self.extra_columns(&table, strict.is_some(), &mut info, &mut parts, rng);
+        }
+        let list = |columns: &[usize]| {
+            columns.iter().map(|c| table.columns[*c].name.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        if key_inline.is_none() && !table.primary_key.is_empty() {
+            parts.push(format!("PRIMARY KEY({})", list(&table.primary_key)));
+        }
+        parts.extend(table.unique.iter().map(|unique| format!("UNIQUE({})", list(unique))));
+        parts.extend(table.checks.iter().map(|check| format!("CHECK ({check})")));
+        for key in &table.foreign_keys {
+            let parent = self.relation(key.table);
+            let referred: Vec<&str> = key.referred.iter().map(|c| parent.columns[*c].name.as_str()).collect();
+            parts.push(format!(
+                "FOREIGN KEY({}) REFERENCES {}({})",
+                list(&key.columns),
+                parent.name,
+                referred.join(", ")
+            ));
+        }
+        let mut options = Vec::new();
+        options.extend(strict.cloned());
+        if !table.primary_key.is_empty() && chance(rng, 30) {
+            options.push("WITHOUT ROWID".to_owned());
+        }
+        self.statements.push(format!("CREATE TABLE {name}({}) {}", parts.join(", "), options.join(", ")).trim().to_owned());
+        self.tables.push(info);
+        self.virtual_.push(false);
+    }
+
+    /// A virtual table can stand for a table whose only column is an integer that nothing refers to.
+    fn may_be_virtual(&self, relation: usize) -> bool {
+        let table = self.relation(relation);
+        self.is_schema_table(relation)
+            && matches!(table.columns.as_slice(), [only] if only.ty == SqlType::Int)
+            && table.checks.is_empty()
+            && table.foreign_keys.is_empty()
+            && !self.class.schema.tables.iter().any(|t| t.foreign_keys.iter().any(|k| k.table == relation))
+    }
+
+    fn create_virtual(&mut self, relation: usize, template: &str) {
+        let table = self.relation(relation).clone();
+        let extra = format!("{}_x", table.name);
+        let statement =
+            template.replace("#N", &table.name).replace("#C", &table.columns[0].name).replace("#X", &extra);
+        self.statements.push(statement);
+        let column =
+            |name: String, ty| ColumnInfo { name: name.as_str().into(), ty: Some(ty), binary: true, given: true };
+        self.tables.push(TableInfo {
+            name: table.name.as_str().into(),
+            columns: vec![
+                column(table.columns[0].name.clone(), SqlType::Int),
+                column(format!("{extra}a"), SqlType::Real),
+                column(format!("{extra}b"), SqlType::Real),
+            ],
+        });
+        self.virtual_.push(true);
+    }
+
+    fn extra_columns(&self, table: &Table, strict: bool, info: &mut TableInfo, parts: &mut Vec<String>, rng: &mut Rng) {
+        if table.primary_key.is_empty() && chance(rng, 20) {
+            let name = format!("{}_id", table.name);
+            parts.push(format!("{name} INTEGER PRIMARY KEY"));
+            info.columns.push(ColumnInfo { name: name.as_str().into(), ty: Some(SqlType::Int), binary: true, given: false });
+        }
+        for at in 0..rng.random_range(0..4) {
+            let name = format!("{}_x{at}", table.name);
+            let ty = if chance(rng, 55) { Some(any_type(rng)) } else { None };
+            let mut part = format!("{name} {}", self.type_name(ty, strict, rng)).trim().to_owned();
+            let mut binary = true;
+            if (ty.is_none() || ty == Some(SqlType::Text)) && chance(rng, 40) {
+                if let Some(collation) = pick(rng, &self.capabilities.profile.collations) {
+                    let _ = write!(part, " COLLATE {collation}");
+                    binary = collation == "BINARY";
+                }
+            }
+            if self.capabilities.generated_columns && chance(rng, 10) {
+                let text = self.text(&self.generator().generate(info, INDEXABLE, rng));
+                let _ = write!(part, " AS ({text}) {}", if chance(rng, 50) { "VIRTUAL" } else { "STORED" });
+                parts.push(part);
+                // The expression's value may be of any type.
+                info.columns.push(ColumnInfo { name: name.as_str().into(), ty: None, binary, given: false });
+                continue;
+            }
+            match rng.random_range(0..100) {
+                0..15 => part.push_str(" UNIQUE"),
+                15..25 => {
+                    let default = self.literals.of(ty, 0, rng);
+                    let _ = write!(part, " NOT NULL DEFAULT ({default})");
+                }
+                _ => {}
+            }
+            parts.push(part);
+            info.columns.push(ColumnInfo { name: name.as_str().into(), ty, binary, given: true });
+        }
+    }
+
+    fn type_name(&self, ty: Option<SqlType>, strict: bool, rng: &mut Rng) -> String {
+        let profile = &self.capabilities.profile;
+        let names = match (ty, strict) {
+            (Some(ty), false) => profile.types.get(&ty),
+            (Some(ty), true) => profile.strict_types.get(&ty.to_string()),
+            (None, true) => profile.strict_types.get("ANY"),
+            (None, false) => return pick(rng, &["", "", "NUMERIC", "BLOB"]).copied().unwrap_or_default().to_owned(),
+        };
+        names.and_then(|names| pick(rng, names)).cloned().unwrap_or_default()
+    }
+
+    fn generator(&self) -> ExprGenerator<'_> {
+        ExprGenerator { grammar: &self.capabilities.grammar, literals: &self.literals, tables: &self.tables }
+    }
+
+    fn text(&self, node: &Node) -> String {
+        let mut text = String::new();
+        node.render("", &mut text);
+        text
+    }
+
+    fn expression(&self, relation: usize, rng: &mut Rng) -> Node {
+        self.generator().generate(&self.tables[relation], INDEXABLE, rng)
+    }
+
+    /// Inserts rows and returns the class columns' literals of each, for foreign keys.
+    fn fill(&mut self, relation: usize, parents: &[Vec<Vec<Arc<str>>>], rng: &mut Rng) -> Vec<Vec<Arc<str>>> {
+        let few = self.tables.len() > 2;
+        let count = match rng.random_range(0..100) {
+            0..12 => 0,
+            12..75 => rng.random_range(1..6),
+            75..95 => rng.random_range(6..13),
+            _ if few => rng.random_range(6..13),
+            _ => rng.random_range(20..60),
+        };
+        let rows: Vec<(Vec<Arc<str>>, Vec<Arc<str>>)> =
+            (0..count).map(|_| self.row(relation, parents, rng)).collect();
+        let at_once = chance(rng, 50) && self.relation(relation).foreign_keys.is_empty();
+        let tuples: Vec<String> =
+            rows.iter().map(|(class, extra)| {
+                let all: Vec<&str> = class.iter().chain(extra).map(|v| &**v).collect();
+                format!("({})", all.join(", "))
+            }).collect();
+        let head = self.insert_head(relation, rng);
+        if at_once && !tuples.is_empty() {
+            self.statements.push(format!("{head} {}", tuples.join(", ")));
+        } else {
+            self.statements.extend(tuples.into_iter().map(|tuple| format!("{head} {tuple}")));
+        }
+        rows.into_iter().map(|(class, _)| class).collect()
+    }
+
+    /// Positions of the columns that rows give a value.
+    fn given(&self, relation: usize) -> Vec<usize> {
+        let columns = &self.tables[relation].columns;
+        (0..columns.len()).filter(|c| columns[*c].given).collect()
+    }
+
+    fn insert_head(&self, relation: usize, rng: &mut Rng) -> String {
+        let inserts = &self.capabilities.profile.inserts;
+        let insert = if chance(rng, 85) { inserts.first() } else { pick(rng, inserts) };
+        let info = &self.tables[relation];
+        let columns: Vec<&str> = self.given(relation).iter().map(|c| &*info.columns[*c].name).collect();
+        format!("{} {}({}) VALUES", insert.map_or("INSERT INTO", String::as_str), info.name, columns.join(", "))
+    }
+
+    fn row(&self, relation: usize, parents: &[Vec<Vec<Arc<str>>>], rng: &mut Rng) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
+        let table = self.relation(relation);
+        let mut class: Vec<Arc<str>> = table
+            .columns
+            .iter()
+            .map(|c| self.literals.value(c.ty, if c.not_null { 0 } else { 20 }, rng))
+            .collect();
+        for key in &table.foreign_keys {
+            let parent = parents.get(key.table).and_then(|rows| pick(rng, rows));
+            let nullable = key.columns.iter().all(|c| !table.columns[*c].not_null);
+            for (child, referred) in key.columns.iter().zip(&key.referred) {
+                match parent {
+                    Some(row) if !(nullable && chance(rng, 15)) => class[*child] = row[*referred].clone(),
+                    _ => class[*child] = "NULL".into(),
+                }
+            }
+        }
+        if self.virtual_[relation] {
+            // A coordinate pair must be ordered; equal ends always are.
+            let end = self.literals.value(SqlType::Real, 10, rng);
+            return (class, vec![end.clone(), end]);
+        }
+        let info = &self.tables[relation];
+        let extra = self.given(relation).into_iter().filter(|c| *c >= table.columns.len());
+        let extra = extra
+            .map(|c| self.literals.of(info.columns[c].ty, 20, rng))
+            .collect();
+        (class, extra)
+    }
+
+    fn index(&mut self, favourites: &[Vec<Node>], rng: &mut Rng) {
+        let relation = rng.random_range(0..self.tables.len());
+        if self.virtual_[relation] {
+            return;
+        }
+        let info = self.tables[relation].clone();
+        let collations = &self.capabilities.profile.collations;
+        let mut keys = Vec::new();
+        for _ in 0..rng.random_range(1..4) {
+            let mut key = match (pick(rng, &favourites[relation]), pick(rng, &info.columns)) {
+                (Some(favourite), _) if chance(rng, 15) => format!("({})", self.text(favourite)),
+                (_, Some(_)) if chance(rng, 10) => format!("({})", self.text(&self.expression(relation, rng))),
+                (_, Some(column)) => column.name.to_string(),
+                _ => continue,
+            };
+            if chance(rng, 15)
+                && let Some(collation) = pick(rng, collations)
+            {
+                let _ = write!(key, " COLLATE {collation}");
+            }
+            if chance(rng, 20) {
+                key.push_str(" DESC");
+            }
+            keys.push(key);
+        }
+        let unique = if chance(rng, 10) { "UNIQUE " } else { "" };
+        let mut statement =
+            format!("CREATE {unique}INDEX i{} ON {}({})", rng.random_range(0..1_000_000), info.name, keys.join(", "));
+        if chance(rng, 35) {
+            let predicate = match pick(rng, &favourites[relation]) {
+                Some(favourite) if chance(rng, 70) => self.text(favourite),
+                _ => self.text(&self.expression(relation, rng)),
+            };
+            let _ = write!(statement, " WHERE {predicate}");
+        }
+        self.statements.push(statement);
+    }
+
+    /// Fillings of a table placeholder: a table and a view by name, a derived table, a common table expression.
+    fn table_fills(&mut self, relation: usize, rng: &mut Rng) -> Vec<TableFill> {
+        if self.is_schema_table(relation) {
+            return Vec::new();
+        }
+        let name = self.relation(relation).name.clone();
+        let columns: Vec<ColumnInfo> = self.tables[relation].columns.clone();
+        let body = |rng: &mut Rng| table::query(&self.generator(), self.capabilities, &columns, rng);
+        let (view, derived, cte) = (body(rng), body(rng), body(rng));
+        self.statements.push(format!("CREATE VIEW {name}_w AS {view}"));
+        vec![
+            TableFill::Name(self.tables[relation].name.clone()),
+            TableFill::Name(format!("{name}_w").as_str().into()),
+            TableFill::Derived(derived),
+            TableFill::Cte { name: format!("{name}_q").as_str().into(), query: cte },
+        ]
+    }
+
+    /// A change of rows or indexes between two batches of cases.
+    fn change(&mut self, favourites: &[Vec<Node>], rng: &mut Rng) {
+        let relation = rng.random_range(0..self.tables.len());
+        let name = self.tables[relation].name.clone();
+        let condition = |builder: &Self, rng: &mut Rng| match pick(rng, &favourites[relation]) {
+            Some(favourite) if chance(rng, 50) => builder.text(favourite),
+            _ => builder.text(&builder.expression(relation, rng)),
+        };
+        match rng.random_range(0..10) {
+            0..=2 => {
+                let (class, extra) = self.row(relation, &[], rng);
+                if self.relation(relation).foreign_keys.is_empty() {
+                    let all: Vec<&str> = class.iter().chain(&extra).map(|v| &**v).collect();
+                    let statement = format!("{} ({})", self.insert_head(relation, rng), all.join(", "));
+                    self.statements.push(statement);
+                }
+            }
+            3..=4 if !self.virtual_[relation] => {
+                let given = self.given(relation);
+                let Some(at) = pick(rng, &given).copied() else { return };
+                let column = self.tables[relation].columns[at].clone();
+                let null_percent = if self.relation(relation).columns.get(at).is_some_and(|c| c.not_null) { 0 } else { 20 };
+                let value = self.literals.of(column.ty, null_percent, rng);
+                let update = pick(rng, &self.capabilities.profile.updates).map_or("UPDATE", String::as_str);
+                let statement =
+                    format!("{update} {name} SET {} = {value} WHERE {}", column.name, condition(self, rng));
+                self.statements.push(statement);
+            }
+            5 => {
+                let statement = format!("DELETE FROM {name} WHERE {}", condition(self, rng));
+                self.statements.push(statement);
+            }
+            6..=7 => self.index(favourites, rng),
+            _ => self.statements.extend(pick(rng, &self.capabilities.profile.maintenance).cloned()),
+        }
+    }
+}

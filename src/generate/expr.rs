@@ -1,0 +1,346 @@
+//! Typed expressions of bounded depth from the dialect's operator grammar.
+//!
+//! Two kinds of request. *Typed*: every value must have the type, so only operators that promise it are used, and for
+//! text nothing that carries a collation. *Any*: the value's type is irrelevant, because only its truth value is taken
+//! or because the operator above fixes the type of its own result.
+
+use super::{ColumnInfo, Literals, TableInfo, any_type};
+use crate::rng::{Rng, chance, pick};
+use crate::sql::profile::{Kind, OpPiece, Operator, Profile};
+use crate::sql::types::SqlType;
+use rand::RngExt as _;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// A generated expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Node {
+    /// A column. Level 0 is the placeholder's own table; level n is the table of the n-th enclosing subquery.
+    Column {
+        /// The subquery level.
+        level: usize,
+        /// The column's name.
+        name: Arc<str>,
+    },
+    /// A literal.
+    Literal(Arc<str>),
+    /// An operator applied to operands.
+    Operator {
+        /// The operator.
+        op: Arc<Operator>,
+        /// Its operands.
+        operands: Vec<Node>,
+        /// For an operator with a subquery: the level, table and column of it.
+        inner: Option<Inner>,
+    },
+}
+
+/// What an operator's subquery reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inner {
+    /// Number of enclosing subqueries, this one included.
+    pub level: usize,
+    /// The table.
+    pub table: Arc<str>,
+    /// A column of it.
+    pub column: Arc<str>,
+}
+
+impl Node {
+    /// Appends the expression as it reads where the placeholder's table is visible as `alias`; with an empty alias
+    /// columns are not qualified, as an index definition wants them.
+    pub fn render(&self, alias: &str, out: &mut String) {
+        match self {
+            Self::Column { level: 0, name } => {
+                if !alias.is_empty() {
+                    out.push_str(alias);
+                    out.push('.');
+                }
+                out.push_str(name);
+            }
+            Self::Column { level, name } => {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "{}{level}.{name}", crate::caq::bind::GENERATED_ALIAS);
+            }
+            Self::Literal(text) => out.push_str(text),
+            Self::Operator { op, operands, inner } => {
+                for piece in &op.pieces {
+                    match (piece, inner) {
+                        (OpPiece::Text(text), _) => out.push_str(text),
+                        (OpPiece::Operand(at), _) => operands[*at].render_operand(alias, out),
+                        (OpPiece::Table, Some(inner)) => out.push_str(&inner.table),
+                        (OpPiece::Alias, Some(inner)) => {
+                            let _ = write!(out, "{}{}", crate::caq::bind::GENERATED_ALIAS, inner.level);
+                        }
+                        (OpPiece::Column(_), Some(inner)) => out.push_str(&inner.column),
+                        (OpPiece::Table | OpPiece::Alias | OpPiece::Column(_), None) => out.push_str("NULL"),
+                    }
+                }
+            }
+        }
+    }
+
+    /// An operand is parenthesised unless it is a single token; the minus of a negative literal is one token too many.
+    fn render_operand(&self, alias: &str, out: &mut String) {
+        match self {
+            Self::Column { .. } => self.render(alias, out),
+            Self::Literal(text) if !text.starts_with('-') => out.push_str(text),
+            _ => {
+                out.push('(');
+                self.render(alias, out);
+                out.push(')');
+            }
+        }
+    }
+
+    /// Whether the expression uses a column of the placeholder's own table.
+    pub fn uses_own_column(&self) -> bool {
+        match self {
+            Self::Column { level, .. } => *level == 0,
+            Self::Literal(_) => false,
+            Self::Operator { operands, .. } => operands.iter().any(Self::uses_own_column),
+        }
+    }
+
+    /// Whether an operator in the expression passes on or sets a collation.
+    pub fn collates(&self) -> bool {
+        match self {
+            Self::Column { .. } | Self::Literal(_) => false,
+            Self::Operator { op, operands, .. } => op.collates || operands.iter().any(Self::collates),
+        }
+    }
+
+    /// Whether the value is NULL whenever the columns of the placeholder's own table are, as far as strictness shows.
+    pub fn null_preserving(&self) -> bool {
+        match self {
+            Self::Column { level, .. } => *level == 0,
+            Self::Literal(text) => &**text == "NULL",
+            Self::Operator { op, operands, .. } => op.strict && operands.iter().any(Self::null_preserving),
+        }
+    }
+}
+
+/// What is asked of an expression.
+#[derive(Debug, Clone, Copy)]
+pub struct Want {
+    /// The type of every value, or any.
+    pub kind: Kind,
+    /// NULL whenever the columns of the own table are.
+    pub null_preserving: bool,
+    /// No collation may reach the value: no collated column, no COLLATE.
+    pub binary: bool,
+    /// Subqueries are allowed.
+    pub subqueries: bool,
+    /// Levels of operators.
+    pub depth: usize,
+}
+
+/// The operators of a dialect, by the type of their results.
+#[derive(Debug)]
+pub struct Grammar {
+    by_result: HashMap<Kind, Vec<Arc<Operator>>>,
+}
+
+impl Grammar {
+    /// Sorts the operators of a profile that the engine knows.
+    pub fn new(operators: impl IntoIterator<Item = Operator>) -> Self {
+        let mut by_result: HashMap<Kind, Vec<Arc<Operator>>> = HashMap::new();
+        for operator in operators {
+            let operator = Arc::new(operator);
+            for result in &operator.results {
+                let peers = by_result.entry(*result).or_default();
+                peers.extend(std::iter::repeat_n(&operator, operator.weight as usize).cloned());
+            }
+        }
+        Self { by_result }
+    }
+}
+
+/// Generates expressions over one table, with subqueries over all tables.
+pub struct ExprGenerator<'a> {
+    /// The operators.
+    pub grammar: &'a Grammar,
+    /// Literals.
+    pub literals: &'a Literals,
+    /// Tables that subqueries may read.
+    pub tables: &'a [TableInfo],
+}
+
+/// Operators tried before a leaf is taken instead.
+const ATTEMPTS: usize = 6;
+
+impl ExprGenerator<'_> {
+    /// An expression over the columns of a table.
+    pub fn generate(&self, own: &TableInfo, want: Want, rng: &mut Rng) -> Node {
+        self.node(&[own], want, rng)
+    }
+
+    fn node(&self, scopes: &[&TableInfo], want: Want, rng: &mut Rng) -> Node {
+        if want.depth == 0 || chance(rng, 15) {
+            return self.leaf(scopes, want, rng);
+        }
+        let kind = match want.kind {
+            // A claim-free value is a value of some type, or comes from an operator that claims none.
+            Kind::Any if chance(rng, 75) => Kind::Typed(any_type(rng)),
+            other => other,
+        };
+        let peers = self.grammar.by_result.get(&kind).map(Vec::as_slice).unwrap_or_default();
+        for _ in 0..ATTEMPTS {
+            let Some(op) = pick(rng, peers) else { break };
+            if (want.null_preserving && !op.strict)
+                || (want.binary && op.collates)
+                || (op.has_subquery() && (!want.subqueries || scopes.len() > 2 || self.tables.is_empty()))
+            {
+                continue;
+            }
+            let inner = if op.has_subquery() { self.inner(op, scopes.len(), rng) } else { None };
+            if op.has_subquery() && inner.is_none() {
+                continue;
+            }
+            return self.operator(op, inner, scopes, Want { kind, ..want }, rng);
+        }
+        self.leaf(scopes, want, rng)
+    }
+
+    /// A table and a column for an operator's subquery; `None` if the table has no column of the type it needs.
+    fn inner(&self, op: &Operator, level: usize, rng: &mut Rng) -> Option<(&TableInfo, Inner)> {
+        let table = pick(rng, self.tables)?;
+        let fits = |c: &&ColumnInfo| {
+            op.pieces.iter().all(|piece| match piece {
+                OpPiece::Column(Some(ty)) => c.ty == Some(*ty) && c.binary,
+                _ => true,
+            })
+        };
+        let columns: Vec<&ColumnInfo> = table.columns.iter().filter(fits).collect();
+        let column = pick(rng, &columns)?.name.clone();
+        Some((table, Inner { level, table: table.name.clone(), column }))
+    }
+
+    fn operator(
+        &self,
+        op: &Arc<Operator>,
+        inner: Option<(&TableInfo, Inner)>,
+        scopes: &[&TableInfo],
+        want: Want,
+        rng: &mut Rng,
+    ) -> Node {
+        let (inner_table, inner) = inner.unzip();
+        let inner_scopes: Vec<&TableInfo> = scopes.iter().copied().chain(inner_table).collect();
+        // One operand carries the NULL; the others are free.
+        let carrier = rng.random_range(0..op.operands.len().max(1));
+        let operands = op.operands.iter().enumerate().map(|(at, operand)| {
+            let kind = match operand {
+                Kind::Same => want.kind,
+                other => *other,
+            };
+            let inside = op.inner[at] && inner_table.is_some();
+            let want = Want {
+                kind,
+                null_preserving: want.null_preserving && at == carrier,
+                depth: want.depth - 1,
+                ..want
+            };
+            self.node(if inside { &inner_scopes } else { scopes }, want, rng)
+        });
+        let operands = operands.collect();
+        Node::Operator { op: op.clone(), operands, inner }
+    }
+
+    fn leaf(&self, scopes: &[&TableInfo], want: Want, rng: &mut Rng) -> Node {
+        let fits = |column: &ColumnInfo| {
+            (column.binary || !want.binary)
+                && match want.kind {
+                    Kind::Typed(ty) => column.ty == Some(ty),
+                    Kind::Any | Kind::Same => true,
+                }
+        };
+        if want.null_preserving || chance(rng, 70) {
+            // The innermost table is the most interesting one, except where NULL must come from the own table.
+            let level = if want.null_preserving || chance(rng, 30) { 0 } else { scopes.len() - 1 };
+            let columns: Vec<&ColumnInfo> = scopes[level].columns.iter().filter(|c| fits(c)).collect();
+            if let Some(column) = pick(rng, &columns) {
+                return Node::Column { level, name: column.name.clone() };
+            }
+        }
+        if want.null_preserving {
+            return Node::Literal("NULL".into());
+        }
+        Node::Literal(match want.kind {
+            Kind::Typed(ty) => self.literals.of(Some(ty), 5, rng),
+            Kind::Any | Kind::Same => self.literals.of(None, 5, rng),
+        })
+    }
+}
+
+/// The operators of a profile that an engine accepts, judged by `accepts`, which is given a query without tables.
+pub fn known_operators(profile: &Profile, mut accepts: impl FnMut(&str) -> bool) -> Vec<Operator> {
+    let known = |op: &&Operator| {
+        let inner = op.has_subquery().then(|| Inner { level: 1, table: "(SELECT 1 AS c)".into(), column: "c".into() });
+        let operands = op.operands.iter().map(|kind| {
+            let ty = if let Kind::Typed(ty) = kind { *ty } else { SqlType::Int };
+            Node::Literal(profile.literals.get(&ty).and_then(|l| l.first()).map_or("1", String::as_str).into())
+        });
+        let node = Node::Operator { op: Arc::new((*op).clone()), operands: operands.collect(), inner };
+        let mut sql = "SELECT ".to_owned();
+        node.render("", &mut sql);
+        accepts(&sql)
+    };
+    profile.operators.iter().filter(known).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::profile;
+    use crate::rng::stream;
+
+    fn table() -> TableInfo {
+        let column = |name: &str, ty, binary| ColumnInfo { name: name.into(), ty, binary, given: true };
+        TableInfo {
+            name: "t1".into(),
+            columns: vec![
+                column("c0", Some(SqlType::Int), true),
+                column("c1", Some(SqlType::Text), true),
+                column("x", None, true),
+                column("n", Some(SqlType::Text), false),
+            ],
+        }
+    }
+
+    fn generate(seed: u64, want: Want) -> (Node, String) {
+        let profile = profile("sqlite").expect("the shipped profile");
+        let grammar = Grammar::new(profile.operators.clone());
+        let mut rng = stream(seed, &[]);
+        let literals = Literals::draw(&profile, &mut rng);
+        let tables = [table()];
+        let generator = ExprGenerator { grammar: &grammar, literals: &literals, tables: &tables };
+        let node = generator.generate(&tables[0], want, &mut rng);
+        let mut text = String::new();
+        node.render("a", &mut text);
+        (node, text)
+    }
+
+    const FREE: Want =
+        Want { kind: Kind::Any, null_preserving: false, binary: false, subqueries: true, depth: 3 };
+
+    #[test]
+    fn the_demands_hold_on_every_tree() {
+        for seed in 0..2000 {
+            let (node, text) = generate(seed, Want { null_preserving: true, ..FREE });
+            assert!(node.null_preserving(), "{text}");
+            let (_, text) = generate(seed, Want { kind: Kind::Typed(SqlType::Text), binary: true, ..FREE });
+            assert!(!text.contains("COLLATE") && !text.contains("a.n"), "{text}");
+            let (_, text) = generate(seed, Want { subqueries: false, ..FREE });
+            assert!(!text.contains("SELECT #") && !text.contains("FROM t1"), "{text}");
+        }
+    }
+
+    #[test]
+    fn text_is_closed_and_has_no_comment() {
+        for seed in 0..2000 {
+            let (_, text) = generate(seed, FREE);
+            crate::sql::lex::tokens(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        }
+    }
+}

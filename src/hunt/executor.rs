@@ -1,0 +1,394 @@
+//! The loop of an executor: generate, run, compare, examine what differs.
+
+use super::protocol::{FoundReport, Order, Report};
+use super::recorder::{Recorder, SETUP};
+use super::session::{Session, SessionError};
+use super::stats::{Outcome, Stats};
+use crate::clock;
+use crate::compare::BagHash;
+use crate::config::{CASES_PER_EPOCH, ExecutorConfig, REDUCE_ATTEMPTS_MAX};
+use crate::dbms::target::Target;
+use crate::dbms::{EngineError, ErrorClass};
+use crate::oracle::{Oracle as _, Round, TestCase};
+use crate::rng::stream;
+use crate::triage::confirm::{Replay, Run, broken_claim, build, replay, run};
+use crate::triage::features::features;
+use crate::triage::finding::{Finding, FindingKind, FindingQuery, QueryResult};
+use crate::triage::reduce::Reduction;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher as _};
+use std::io;
+use std::path::Path;
+
+/// Streams of one campaign: databases and cases never share one.
+const DATABASE_STREAM: u64 = 1;
+const CASE_STREAM: u64 = 2;
+
+/// An executor: a session, a recorder, and counters.
+pub struct Executor {
+    config: ExecutorConfig,
+    session: Session,
+    recorder: Recorder,
+    stats: Stats,
+    kept: HashMap<(String, FindingKind), usize>,
+    /// Examining a failure replaced the database, so that it must be made again.
+    replaced: bool,
+}
+
+/// Where in a campaign a case is.
+#[derive(Clone, Copy)]
+struct At {
+    block: u64,
+    case: u32,
+}
+
+impl Executor {
+    /// Opens the target of a configuration.
+    pub fn new(config: ExecutorConfig) -> Result<Self, SessionError> {
+        let target: Target = config.dbms.parse().map_err(SessionError::Target)?;
+        let session = Session::open(&target, &config.data_dir, &config.classes, config.snippet_percent)?;
+        let recorder = Recorder::create(&config.recorder)
+            .map_err(|source| SessionError::Cache { path: config.recorder.display().to_string(), source })?;
+        Ok(Self { config, session, recorder, stats: Stats::default(), kept: HashMap::new(), replaced: false })
+    }
+
+    /// What the first report says.
+    pub fn ready(&self) -> Report {
+        Report::Ready {
+            version: self.session.version.clone(),
+            classes: self.session.oracle.classes().len(),
+            snippets: self.session.snippets,
+        }
+    }
+
+    /// Carries out an order, giving each report to `report`.
+    pub fn carry_out(&mut self, order: Order, report: &mut dyn FnMut(Report) -> io::Result<()>) -> io::Result<()> {
+        match order {
+            Order::Run { block, first, end } => {
+                let stats = self.block(block, first, end, &mut |found| report(Report::Found(found)))?;
+                report(Report::Done { block, stats })
+            }
+            Order::Describe { block, case } => {
+                let finding = self.describe(block, case);
+                report(Report::Described(Box::new(finding)))
+            }
+        }
+    }
+
+    /// Runs the cases `first..end` of a block. Earlier cases only determine how far the database has changed.
+    pub fn block(
+        &mut self,
+        block: u64,
+        first: u32,
+        end: u32,
+        found: &mut dyn FnMut(FoundReport) -> io::Result<()>,
+    ) -> io::Result<Stats> {
+        let (started, cpu) = (clock::now(), clock::cpu_time());
+        self.stats = Stats::default();
+        let oracle = self.session.oracle.clone();
+        let round = oracle.round(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
+        self.cases(round.as_ref(), block, first, end, found)?;
+        self.stats.loop_ns = nanos(started.elapsed());
+        self.stats.cpu_ns = nanos(clock::cpu_time().saturating_sub(cpu));
+        Ok(std::mem::take(&mut self.stats))
+    }
+
+    fn cases(
+        &mut self,
+        round: &dyn Round,
+        block: u64,
+        first: u32,
+        end: u32,
+        found: &mut dyn FnMut(FoundReport) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut case = TestCase::default();
+        let mut applied = 0;
+        let mut usable = self.reset(At { block, case: first });
+        for number in first..end {
+            let at = At { block, case: number };
+            let epoch = epoch_of(number, round);
+            while usable && applied <= epoch {
+                usable = self.apply(&round.epochs()[applied], at);
+                applied += 1;
+            }
+            round.case(&mut stream(self.config.seed, &[CASE_STREAM, block, u64::from(number)]), &mut case);
+            self.stats.digest = self.stats.digest.wrapping_add(digest(at, round, &case));
+            let outcome = if usable { self.judge(round, &case, at, found)? } else { Outcome::Skipped("set-up failed".to_owned()) };
+            if std::mem::take(&mut self.replaced) && number + 1 < end {
+                usable = self.reset(at);
+                applied = 0;
+            }
+            self.stats.outcomes.count(&outcome);
+        }
+        Ok(())
+    }
+
+    fn timed<T>(&mut self, work: impl FnOnce(&mut Session) -> T) -> T {
+        let started = clock::now();
+        let result = work(&mut self.session);
+        self.stats.engine_ns += nanos(started.elapsed());
+        result
+    }
+
+    fn reset(&mut self, at: At) -> bool {
+        self.recorder.note(at.block, u64::from(at.case), SETUP);
+        self.timed(|s| s.connection.reset()).is_ok()
+    }
+
+    /// Runs set-up statements. One that fails is left out, unless it is a table that the cases need.
+    fn apply(&mut self, statements: &[String], at: At) -> bool {
+        let mut usable = true;
+        for (number, statement) in statements.iter().enumerate() {
+            self.recorder.note(at.block, u64::from(at.case), SETUP + number as u64);
+            self.stats.statements += 1;
+            if self.timed(|s| s.connection.execute(statement)).is_err() {
+                self.stats.setup_errors += 1;
+                usable &= !statement.starts_with("CREATE TABLE") && !statement.starts_with("CREATE VIRTUAL TABLE");
+            }
+        }
+        usable
+    }
+
+    fn judge(
+        &mut self,
+        round: &dyn Round,
+        case: &TestCase,
+        at: At,
+        found: &mut dyn FnMut(FoundReport) -> io::Result<()>,
+    ) -> io::Result<Outcome> {
+        let mut first: Option<BagHash> = None;
+        let mut differs = false;
+        for (number, query) in case.queries().iter().enumerate() {
+            self.recorder.note(at.block, u64::from(at.case), number as u64);
+            self.stats.statements += 1;
+            let result = self.timed(|s| {
+                s.connection.disable_optimizations(query.disable_mask);
+                let result = s.connection.query(&query.sql);
+                s.connection.disable_optimizations(0);
+                result
+            });
+            match result {
+                Ok(bag) => differs |= *first.get_or_insert(bag) != bag,
+                Err(error) => return self.failed_query(round, case, at, error, found),
+            }
+        }
+        if differs { self.examine(round, case, at, found) } else { Ok(Outcome::Pass) }
+    }
+
+    fn failed_query(
+        &mut self,
+        round: &dyn Round,
+        case: &TestCase,
+        at: At,
+        error: EngineError,
+        found: &mut dyn FnMut(FoundReport) -> io::Result<()>,
+    ) -> io::Result<Outcome> {
+        match error.class {
+            ErrorClass::Semantic | ErrorClass::Data => Ok(Outcome::Skipped(error.class.to_string())),
+            ErrorClass::Limit => Ok(Outcome::Warning(error.class.to_string())),
+            ErrorClass::Internal => self.examine(round, case, at, found),
+        }
+    }
+
+    /// Repeats a failure in place and on a fresh database, checks what the case rests on, reduces and reports.
+    fn examine(
+        &mut self,
+        round: &dyn Round,
+        case: &TestCase,
+        at: At,
+        found: &mut dyn FnMut(FoundReport) -> io::Result<()>,
+    ) -> io::Result<Outcome> {
+        self.replaced = true;
+        let statements = statements(round, at.case);
+        let queries: Vec<Run> = case.queries().iter().map(|q| (q.sql.as_str(), q.disable_mask)).collect();
+        let connection = self.session.connection.as_mut();
+        let again = run(connection, &queries);
+        if again == Replay::Equal {
+            // Within the tolerance of floats, or a difference that did not come again.
+            if differs_in_hash(connection, &queries) {
+                return Ok(Outcome::Pass);
+            }
+            return self.flaky(round, case, at, &statements, "did not repeat in place");
+        }
+        let fresh = replay(connection, &statements, &queries);
+        let (kind, involved) = match &fresh {
+            Replay::Different { pair, .. } => (FindingKind::WrongResult, vec![pair.0, pair.1]),
+            Replay::Internal { query, .. } => (FindingKind::InternalError, query.iter().copied().collect()),
+            Replay::Equal | Replay::Void(_) => {
+                return self.flaky(round, case, at, &statements, "did not repeat on a fresh database");
+            }
+        };
+        if kind == FindingKind::WrongResult
+            && broken_claim(connection, &round.claims(case)).is_some()
+        {
+            return Ok(Outcome::Skipped("a claim about a snippet does not hold".to_owned()));
+        }
+        let kept = self.kept.entry((round.class().to_owned(), kind)).or_default();
+        if *kept < self.config.findings_per_class_max {
+            *kept += 1;
+            let finding = self.reduced(round, case, at, kind, statements, involved);
+            found(self.write(finding, &self.config.out_dir.clone())?)?;
+        }
+        Ok(Outcome::Fail(kind.to_string()))
+    }
+
+    fn flaky(&mut self, round: &dyn Round, case: &TestCase, at: At, statements: &[String], why: &str) -> io::Result<Outcome> {
+        let queries: Vec<usize> = (0..case.queries().len()).collect();
+        let finding = self.finding(round, case, at, FindingKind::WrongResult, statements, &queries);
+        self.write(finding, &self.config.out_dir.join("flaky"))?;
+        Ok(Outcome::Warning(format!("flaky: {why}")))
+    }
+
+    fn reduced(
+        &mut self,
+        round: &dyn Round,
+        case: &TestCase,
+        at: At,
+        kind: FindingKind,
+        statements: Vec<String>,
+        involved: Vec<usize>,
+    ) -> Finding {
+        let recorder = &mut self.recorder;
+        let mut reduction = Reduction {
+            connection: self.session.connection.as_mut(),
+            round,
+            statements,
+            case: case.clone(),
+            queries: involved,
+            attempts: REDUCE_ATTEMPTS_MAX,
+            tick: &mut || recorder.note(at.block, u64::from(at.case), 0),
+        };
+        reduction.run();
+        let Reduction { statements, case, queries, .. } = reduction;
+        let mut finding = self.finding(round, &case, at, kind, &statements, &queries);
+        finding.reduced = true;
+        let connection = self.session.connection.as_mut();
+        if build(connection, &statements).is_ok() {
+            for query in &mut finding.queries {
+                connection.disable_optimizations(query.disable_mask);
+                query.result = match connection.rows(&query.sql) {
+                    Ok(rows) => QueryResult::Rows(rows),
+                    Err(error) => QueryResult::Error(error),
+                };
+                connection.disable_optimizations(0);
+            }
+        }
+        finding.seal();
+        finding
+    }
+
+    fn finding(
+        &self,
+        round: &dyn Round,
+        case: &TestCase,
+        at: At,
+        kind: FindingKind,
+        statements: &[String],
+        queries: &[usize],
+    ) -> Finding {
+        let queries: Vec<FindingQuery> = queries
+            .iter()
+            .map(|q| &case.queries()[*q])
+            .map(|q| FindingQuery {
+                member: q.member + 1,
+                sql: q.sql.clone(),
+                disable_mask: q.disable_mask,
+                result: QueryResult::None,
+            })
+            .collect();
+        let texts = statements.iter().map(String::as_str).chain(queries.iter().map(|q| q.sql.as_str()));
+        let mut features = features(texts);
+        if queries.iter().any(|q| q.disable_mask != 0) {
+            features.push("optimizer switch".to_owned());
+        }
+        let mut finding = Finding {
+            id: String::new(),
+            kind,
+            oracle: "caq".to_owned(),
+            class: round.class().to_owned(),
+            dbms: self.config.dbms.clone(),
+            version: self.session.version.clone(),
+            build_id: self.session.build_id.clone(),
+            seed: self.config.seed,
+            block: at.block,
+            case: u64::from(at.case),
+            statements: statements.to_vec(),
+            queries,
+            fillings: case
+                .fills
+                .iter()
+                .map(|fill| {
+                    let mut text = String::new();
+                    match fill {
+                        crate::caq::fill::Fill::Table(_) => fill.render_table(&mut text),
+                        _ => fill.render_expr("t", &mut text),
+                    }
+                    text
+                })
+                .collect(),
+            features,
+            reduced: false,
+        };
+        finding.seal();
+        finding
+    }
+
+    fn write(&self, finding: Finding, parent: &Path) -> io::Result<FoundReport> {
+        let dir = finding.write(parent, &self.session.profile)?;
+        Ok(finding.found(&dir))
+    }
+
+    /// Makes a case again without running it.
+    pub fn describe(&mut self, block: u64, case: u32) -> Finding {
+        let oracle = self.session.oracle.clone();
+        let round = oracle.round(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
+        let mut test = TestCase::default();
+        round.case(&mut stream(self.config.seed, &[CASE_STREAM, block, u64::from(case)]), &mut test);
+        let queries: Vec<usize> = (0..test.queries().len()).collect();
+        let statements = statements(round.as_ref(), case);
+        self.finding(round.as_ref(), &test, At { block, case }, FindingKind::Crash, &statements, &queries)
+    }
+}
+
+/// The batch of set-up statements that a case comes after.
+fn epoch_of(case: u32, round: &dyn Round) -> usize {
+    ((case / CASES_PER_EPOCH) as usize).min(round.epochs().len().saturating_sub(1))
+}
+
+/// All statements that make the database of a case.
+fn statements(round: &dyn Round, case: u32) -> Vec<String> {
+    round.epochs()[..=epoch_of(case, round)].concat()
+}
+
+/// Whether the results, equal under the rules of comparison, have different hashes: floats within the tolerance.
+fn differs_in_hash(connection: &mut dyn crate::dbms::Connection, queries: &[Run]) -> bool {
+    let mut hashes = queries.iter().map(|(sql, mask)| {
+        connection.disable_optimizations(*mask);
+        let hash = connection.query(sql).ok();
+        connection.disable_optimizations(0);
+        hash
+    });
+    let first = hashes.next().flatten();
+    hashes.any(|hash| hash != first)
+}
+
+/// A hash of everything a case runs, so that two campaigns can be compared case by case in any order.
+fn digest(at: At, round: &dyn Round, case: &TestCase) -> u64 {
+    let mut hash = DefaultHasher::new();
+    hash.write_u64(at.block);
+    hash.write_u32(at.case);
+    if at.case.is_multiple_of(CASES_PER_EPOCH) {
+        for statement in round.epochs().iter().flatten() {
+            hash.write(statement.as_bytes());
+        }
+    }
+    for query in case.queries() {
+        hash.write(query.sql.as_bytes());
+        hash.write_u32(query.disable_mask);
+    }
+    hash.finish()
+}
+
+fn nanos(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

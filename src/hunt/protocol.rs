@@ -1,0 +1,73 @@
+//! What the supervisor and an executor say to each other: one JSON object a line.
+
+use super::stats::Stats;
+use crate::triage::finding::Finding;
+use serde::{Deserialize, Serialize};
+
+/// From the supervisor. After the configuration, which is the first line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Run cases of a block.
+    Run {
+        /// The block.
+        block: u64,
+        /// The first case to run; earlier ones only change the database.
+        first: u32,
+        /// One past the last case.
+        end: u32,
+    },
+    /// Describe a case without running it.
+    Describe {
+        /// The block.
+        block: u64,
+        /// The case in the block.
+        case: u32,
+    },
+}
+
+/// From an executor.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Report {
+    /// The engine is open and the catalogue is loaded.
+    Ready {
+        /// The engine's version.
+        version: String,
+        /// Classes that run here.
+        classes: usize,
+        /// Snippets that hold here.
+        snippets: usize,
+    },
+    /// The executor cannot work.
+    Failed {
+        /// Why, and what to do.
+        message: String,
+    },
+    /// A finding was written as a directory.
+    Found(FoundReport),
+    /// A block is done.
+    Done {
+        /// The block.
+        block: u64,
+        /// What was done in it.
+        stats: Stats,
+    },
+    /// The description asked for.
+    Described(Box<Finding>),
+}
+
+/// A finding as the hunt's summary lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundReport {
+    /// Its identifier.
+    pub id: String,
+    /// What kind of failure.
+    pub kind: String,
+    /// The oracle.
+    pub oracle: String,
+    /// The class.
+    pub class: String,
+    /// Its directory.
+    pub dir: String,
+}

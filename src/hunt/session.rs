@@ -1,0 +1,170 @@
+//! A target made ready for testing: connected, probed, with the snippets and classes that hold on it.
+
+use crate::caq::class::{ClassError, OracleClass};
+use crate::catalogue;
+use crate::config::{STATEMENT_LIMITS, matches_glob};
+use crate::corpus::snippet::Snippet;
+use crate::corpus::validate::{self, SnippetVerdict};
+use crate::dbms::Connection;
+use crate::dbms::target::{Target, TargetError};
+use crate::generate::Capabilities;
+use crate::oracle::Oracle as _;
+use crate::oracle::caq::CaqOracle;
+use crate::sql::profile::{Profile, ProfileError};
+use crate::triage::confirm;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Why a target cannot be made ready.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    /// The target cannot be opened.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The profile is missing or broken.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// The catalogue is broken.
+    #[error("the catalogue of oracle classes is broken")]
+    Classes(#[from] ClassError),
+    /// No class is left.
+    #[error("no class matches {patterns}; `caqtus oracle list` shows the classes")]
+    NoClass {
+        /// What was asked for.
+        patterns: String,
+    },
+    /// The cache of validated snippets cannot be used.
+    #[error("cannot use the cache {path}")]
+    Cache {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// A target made ready.
+pub struct Session {
+    /// The connection.
+    pub connection: Box<dyn Connection>,
+    /// The oracle.
+    pub oracle: Arc<CaqOracle>,
+    /// The dialect.
+    pub profile: Arc<Profile>,
+    /// The engine's version.
+    pub version: String,
+    /// The engine's build.
+    pub build_id: String,
+    /// How many snippets hold.
+    pub snippets: usize,
+}
+
+impl Session {
+    /// Connects, validates snippets (or reads the cache of an earlier validation) and selects classes.
+    pub fn open(
+        target: &Target,
+        data_dir: &Path,
+        patterns: &[String],
+        snippet_percent: u32,
+    ) -> Result<Self, SessionError> {
+        let mut connection = target.open(data_dir, STATEMENT_LIMITS)?;
+        let profile = catalogue::profile(target.dialect())?;
+        let snippets = if snippet_percent > 0 { validated(target, data_dir, connection.as_mut(), &profile)? } else { Vec::new() };
+        let count = snippets.len();
+        let capabilities = Capabilities::probe(profile.clone(), snippets, |sql| connection.accepts(sql));
+        let classes = select(catalogue::classes()?, patterns);
+        let mut built: Vec<String> = Vec::new();
+        let oracle = CaqOracle::new(classes, capabilities, snippet_percent, |statements, sql| {
+            if built != statements {
+                built = statements.to_vec();
+                if confirm::build(connection.as_mut(), statements).is_err() {
+                    return false;
+                }
+            }
+            connection.execute(sql).is_ok()
+        });
+        if oracle.classes().is_empty() {
+            return Err(SessionError::NoClass { patterns: patterns.join(", ") });
+        }
+        let (version, build_id) = (connection.version(), connection.build_id());
+        Ok(Self { connection, oracle: Arc::new(oracle), profile, version, build_id, snippets: count })
+    }
+}
+
+/// The classes whose names match one of the patterns; all without patterns.
+pub fn select(classes: Vec<OracleClass>, patterns: &[String]) -> Vec<OracleClass> {
+    let wanted = |class: &OracleClass| patterns.is_empty() || patterns.iter().any(|p| matches_glob(p, &class.name));
+    classes.into_iter().filter(wanted).collect()
+}
+
+/// A line of the cache. A start without a verdict is a snippet that ended the process.
+#[derive(Serialize, Deserialize)]
+struct CacheLine {
+    snippet: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<SnippetVerdict>,
+}
+
+fn cache_path(target: &Target, data_dir: &Path, build_id: &str, snippets: &[Snippet], setup: &[String]) -> PathBuf {
+    let mut hash = blake3::Hasher::new();
+    let texts = [env!("CARGO_PKG_VERSION"), &target.to_string(), build_id];
+    let all = texts.into_iter().chain(setup.iter().map(String::as_str)).chain(snippets.iter().map(|s| s.sql.as_str()));
+    for text in all {
+        hash.update(text.as_bytes());
+        hash.update(&[0]);
+    }
+    data_dir.join("cache").join(format!("snippets-{}.jsonl", &hash.finalize().to_hex()[..16]))
+}
+
+/// The snippets that hold on the target. What is known already is read from the cache; a snippet at which an earlier
+/// validation ended without a verdict has crashed or stopped the engine and is not tried again.
+fn validated(
+    target: &Target,
+    data_dir: &Path,
+    connection: &mut dyn Connection,
+    profile: &Profile,
+) -> Result<Vec<Arc<Snippet>>, SessionError> {
+    let (snippets, _) = catalogue::snippets(profile);
+    let setup = validate::setup(profile);
+    let path = cache_path(target, data_dir, &connection.build_id(), &snippets, &setup);
+    let cache_error = |source| SessionError::Cache { path: path.display().to_string(), source };
+    if let Some(dir) = path.parent() {
+        fs::create_dir_all(dir).map_err(cache_error)?;
+    }
+    let mut verdicts: Vec<Option<SnippetVerdict>> = vec![None; snippets.len()];
+    let mut next = 0;
+    for line in fs::read_to_string(&path).unwrap_or_default().lines() {
+        // A line cut off by a kill does not parse; its snippet was started before.
+        let Ok(line) = serde_json::from_str::<CacheLine>(line) else { continue };
+        if let Some(slot) = verdicts.get_mut(line.snippet) {
+            *slot = Some(line.verdict.unwrap_or_else(|| SnippetVerdict::Refused("ended the process".to_owned())));
+            next = next.max(line.snippet + 1);
+        }
+    }
+    if next < snippets.len() {
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(&path).map_err(cache_error)?;
+        let mut write = |snippet, verdict| {
+            let mut line = serde_json::to_string(&CacheLine { snippet, verdict }).map_err(io::Error::other)?;
+            line.push('\n');
+            file.write_all(line.as_bytes())
+        };
+        confirm::build(connection, &setup).map_err(TargetError::from)?;
+        for at in next..snippets.len() {
+            write(at, None).map_err(cache_error)?;
+            let verdict = validate::validate(connection, &snippets[at]);
+            write(at, Some(verdict.clone())).map_err(cache_error)?;
+            verdicts[at] = Some(verdict);
+        }
+    }
+    Ok(snippets
+        .into_iter()
+        .zip(verdicts)
+        .filter_map(|(snippet, verdict)| validate::with_verdict(snippet, verdict.as_ref()?))
+        .map(Arc::new)
+        .collect())
+}

@@ -1,0 +1,625 @@
+//! The supervisor: starts executors, hands out blocks, watches, restarts, sums up.
+//!
+//! An executor that ends by itself or stands still is replaced. Its flight recorder names the case; the case is made
+//! again, and run in a process of its own: what ends or stops that process too is a finding, anything else is flaky.
+
+use super::protocol::{FoundReport, Order, Report};
+use super::recorder::{self, Position};
+use super::stats::{Outcome, Stats};
+use crate::catalogue;
+use crate::clock;
+use crate::config::{CASES_PER_BLOCK, ExecutorConfig, HANG_MS, START_MS, STATE_EVERY_MS};
+use crate::dbms::target::Target;
+use crate::triage::finding::{Finding, FindingKind};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
+
+/// What a hunt is asked to do.
+#[derive(Debug, Clone)]
+pub struct HuntPlan {
+    /// What executors are told; the recorder's path is set per executor.
+    pub executor: ExecutorConfig,
+    /// Number of executors.
+    pub workers: usize,
+    /// Stop after this time.
+    pub time_max: Option<Duration>,
+    /// Stop after this many cases.
+    pub cases_max: Option<u64>,
+    /// Go on where the campaign in the output directory stopped.
+    pub resume: bool,
+}
+
+/// Why a hunt cannot run.
+#[derive(Debug, Error)]
+pub enum HuntError {
+    /// A file or process cannot be used.
+    #[error("cannot use {what}")]
+    Io {
+        /// The file or process.
+        what: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// An executor cannot work.
+    #[error("{0}")]
+    Executor(String),
+    /// Executors end again and again without doing anything.
+    #[error("executors end before they start testing; run `caqtus dbms check {0}` to see why")]
+    Unstable(String),
+    /// There is nothing to resume.
+    #[error("there is no campaign to resume in {0}")]
+    NoCampaign(String),
+}
+
+/// What a hunt did.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// The engine's version.
+    pub version: String,
+    /// The campaign's seed.
+    pub seed: u64,
+    /// Wall-clock time.
+    pub elapsed: Duration,
+    /// What all executors did, over the whole campaign.
+    pub stats: Stats,
+    /// Findings kept.
+    pub findings: Vec<FoundReport>,
+    /// How often executors had to be replaced.
+    pub restarts: u64,
+    /// Classes that ran.
+    pub classes: usize,
+    /// Snippets that held.
+    pub snippets: usize,
+}
+
+/// What the hunt tells whoever shows its progress.
+pub trait Progress {
+    /// Executors work on a version.
+    fn ready(&mut self, version: &str, classes: usize, snippets: usize);
+    /// The sums so far.
+    fn update(&mut self, stats: &Stats, findings: usize, elapsed: Duration);
+    /// Something happened.
+    fn note(&mut self, message: &str);
+}
+
+/// The campaign on disk, rewritten at intervals, from which an interrupted hunt goes on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Campaign {
+    dbms: String,
+    seed: u64,
+    classes: Vec<String>,
+    snippet_percent: u32,
+    /// Every block below this is done.
+    done_below: u64,
+    /// Blocks done above it.
+    done: BTreeSet<u64>,
+    stats: Stats,
+    findings: Vec<FoundReport>,
+    /// Whether the hunt ended by itself.
+    finished: bool,
+}
+
+const CAMPAIGN_FILE: &str = "campaign.json";
+
+/// Whether the output directory holds a campaign that did not end by itself.
+pub fn interrupted(out_dir: &Path) -> bool {
+    read_campaign(out_dir).is_some_and(|c| !c.finished)
+}
+
+fn read_campaign(out_dir: &Path) -> Option<Campaign> {
+    serde_json::from_str(&fs::read_to_string(out_dir.join(CAMPAIGN_FILE)).ok()?).ok()
+}
+
+impl Campaign {
+    fn write(&self, out_dir: &Path) -> Result<(), HuntError> {
+        let path = out_dir.join(CAMPAIGN_FILE);
+        let temporary = out_dir.join(".campaign.json.new");
+        let text = serde_json::to_string(self).map_err(io::Error::other);
+        text.and_then(|text| fs::write(&temporary, text))
+            .and_then(|()| fs::rename(&temporary, &path))
+            .map_err(|source| HuntError::Io { what: path.display().to_string(), source })
+    }
+
+    fn finish_block(&mut self, block: u64) {
+        self.done.insert(block);
+        while self.done.remove(&self.done_below) {
+            self.done_below += 1;
+        }
+    }
+}
+
+/// What an executor's task tells the hunt.
+enum Event {
+    Report(usize, Report),
+    /// The process ended, by itself or because it stood still.
+    Ended(usize, End),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Closed,
+    Crashed,
+    Hung,
+}
+
+/// Orders an executor has at a time: one runs, one waits, so that it never idles.
+const ORDERS_IN_FLIGHT: usize = 2;
+
+/// Executors that may end in a row before one is ready.
+const FAILED_STARTS_MAX: u32 = 20;
+
+struct Worker {
+    orders: mpsc::UnboundedSender<Order>,
+    pending: Vec<Order>,
+    recorder: PathBuf,
+    ready: bool,
+}
+
+/// Runs a hunt to its end. `stop` resolves when the user wants it to end.
+pub async fn hunt(
+    plan: HuntPlan,
+    progress: &mut dyn Progress,
+    mut stop: mpsc::Receiver<()>,
+) -> Result<Summary, HuntError> {
+    let out_dir = plan.executor.out_dir.clone();
+    let io_error = |what: &Path| {
+        let what = what.display().to_string();
+        move |source| HuntError::Io { what, source }
+    };
+    let run_dir = out_dir.join(format!(".run-{}", std::process::id()));
+    fs::create_dir_all(&run_dir).map_err(io_error(&run_dir))?;
+    let mut hunt = Hunt::new(plan, run_dir.clone(), progress)?;
+    let result = hunt.run(&mut stop).await;
+    let _ = fs::remove_dir_all(&run_dir);
+    result
+}
+
+struct Hunt<'a> {
+    plan: HuntPlan,
+    run_dir: PathBuf,
+    progress: &'a mut dyn Progress,
+    campaign: Campaign,
+    workers: HashMap<usize, Worker>,
+    next_worker: usize,
+    next_block: u64,
+    /// Pieces of blocks whose executor ended: they are handed out first.
+    again: Vec<Order>,
+    events: mpsc::UnboundedSender<Event>,
+    inbox: mpsc::UnboundedReceiver<Event>,
+    stopping: bool,
+    failed_starts: u32,
+    summary: (String, usize, usize),
+    restarts: u64,
+}
+
+impl<'a> Hunt<'a> {
+    fn new(plan: HuntPlan, run_dir: PathBuf, progress: &'a mut dyn Progress) -> Result<Self, HuntError> {
+        let out_dir = &plan.executor.out_dir;
+        let fresh = || Campaign {
+            dbms: plan.executor.dbms.clone(),
+            seed: plan.executor.seed,
+            classes: plan.executor.classes.clone(),
+            snippet_percent: plan.executor.snippet_percent,
+            done_below: 0,
+            done: BTreeSet::new(),
+            stats: Stats::default(),
+            findings: Vec::new(),
+            finished: false,
+        };
+        let campaign = if plan.resume {
+            read_campaign(out_dir).ok_or_else(|| HuntError::NoCampaign(out_dir.display().to_string()))?
+        } else {
+            fresh()
+        };
+        let mut plan = plan;
+        plan.executor.dbms.clone_from(&campaign.dbms);
+        plan.executor.seed = campaign.seed;
+        plan.executor.classes.clone_from(&campaign.classes);
+        plan.executor.snippet_percent = campaign.snippet_percent;
+        let (events, inbox) = mpsc::unbounded_channel();
+        let next_block = campaign.done_below;
+        Ok(Self {
+            plan,
+            run_dir,
+            progress,
+            campaign,
+            workers: HashMap::new(),
+            next_worker: 0,
+            next_block,
+            again: Vec::new(),
+            events,
+            inbox,
+            stopping: false,
+            failed_starts: 0,
+            summary: (String::new(), 0, 0),
+            restarts: 0,
+        })
+    }
+
+    async fn run(&mut self, stop: &mut mpsc::Receiver<()>) -> Result<Summary, HuntError> {
+        let started = clock::now();
+        let deadline = self.plan.time_max.map(|time| started + time);
+        self.campaign.finished = false;
+        self.save()?;
+        // The first executor validates the snippets; the others then find them in the cache.
+        self.start_worker()?;
+        let mut tick = tokio::time::interval(Duration::from_millis(100));
+        let mut saved = started;
+        while !self.workers.is_empty() {
+            tokio::select! {
+                event = self.inbox.recv() => match event {
+                    Some(Event::Report(worker, report)) => self.report(worker, report)?,
+                    Some(Event::Ended(worker, end)) => self.ended(worker, end).await?,
+                    None => break,
+                },
+                _ = stop.recv(), if !self.stopping => {
+                    self.progress.note("stopping: executors finish their blocks");
+                    self.stop();
+                }
+                _ = tick.tick() => {
+                    let now = clock::now();
+                    self.progress.update(&self.campaign.stats, self.campaign.findings.len(), now - started);
+                    if deadline.is_some_and(|d| now >= d) {
+                        self.stop();
+                    }
+                    if now - saved >= Duration::from_millis(STATE_EVERY_MS) {
+                        saved = now;
+                        self.save()?;
+                    }
+                }
+            }
+        }
+        self.campaign.finished = true;
+        self.save()?;
+        let (version, classes, snippets) = self.summary.clone();
+        Ok(Summary {
+            version,
+            seed: self.campaign.seed,
+            elapsed: started.elapsed(),
+            stats: self.campaign.stats.clone(),
+            findings: self.campaign.findings.clone(),
+            restarts: self.restarts,
+            classes,
+            snippets,
+        })
+    }
+
+    fn save(&self) -> Result<(), HuntError> {
+        self.campaign.write(&self.plan.executor.out_dir)
+    }
+
+    /// Hands out no more work; executors end when they have none left.
+    fn stop(&mut self) {
+        self.stopping = true;
+        self.workers.retain(|_, worker| !worker.pending.is_empty() || !worker.ready);
+    }
+
+    /// The next piece of work, if there is any.
+    fn next_order(&mut self) -> Option<Order> {
+        if let Some(order) = self.again.pop() {
+            return Some(order);
+        }
+        if self.stopping {
+            return None;
+        }
+        while self.campaign.done.contains(&self.next_block) {
+            self.next_block += 1;
+        }
+        let block = self.next_block;
+        let size = u64::from(CASES_PER_BLOCK);
+        let left = self.plan.cases_max.map_or(size, |max| max.saturating_sub(block * size).min(size));
+        if left == 0 {
+            return None;
+        }
+        self.next_block += 1;
+        Some(Order::Run { block, first: 0, end: u32::try_from(left).unwrap_or(CASES_PER_BLOCK) })
+    }
+
+    /// Gives a worker orders up to the limit; one without any is let go.
+    fn supply(&mut self, id: usize) {
+        while self.workers.get(&id).is_some_and(|w| w.pending.len() < ORDERS_IN_FLIGHT) {
+            let Some(order) = self.next_order() else { break };
+            if let Some(worker) = self.workers.get_mut(&id) {
+                worker.pending.push(order);
+                // A closed channel means that the process ended; its end event is on the way.
+                let _ = worker.orders.send(order);
+            }
+        }
+        if self.workers.get(&id).is_some_and(|w| w.pending.is_empty() && w.ready) {
+            self.workers.remove(&id);
+        }
+    }
+
+    fn report(&mut self, id: usize, report: Report) -> Result<(), HuntError> {
+        match report {
+            Report::Ready { version, classes, snippets } => {
+                self.failed_starts = 0;
+                if self.summary.0.is_empty() {
+                    self.progress.ready(&version, classes, snippets);
+                    self.summary = (version, classes, snippets);
+                    while self.workers.len() < self.plan.workers {
+                        self.start_worker()?;
+                    }
+                }
+                if let Some(worker) = self.workers.get_mut(&id) {
+                    worker.ready = true;
+                }
+                self.supply(id);
+            }
+            Report::Failed { message } => return Err(HuntError::Executor(message)),
+            Report::Found(found) => self.found(found),
+            Report::Done { block, stats } => {
+                self.campaign.stats.add(&stats);
+                if let Some(worker) = self.workers.get_mut(&id) {
+                    worker.pending.retain(|order| !matches!(order, Order::Run { block: of, .. } if *of == block));
+                }
+                self.campaign.finish_block(block);
+                self.supply(id);
+            }
+            Report::Described(_) => {}
+        }
+        Ok(())
+    }
+
+    fn found(&mut self, found: FoundReport) {
+        if !self.campaign.findings.iter().any(|f| f.id == found.id) {
+            self.progress.note(&format!("{} in class {}: {}", found.kind, found.class, found.dir));
+            self.campaign.findings.push(found);
+        }
+    }
+
+    fn start_worker(&mut self) -> Result<(), HuntError> {
+        let id = self.next_worker;
+        self.next_worker += 1;
+        let recorder = self.run_dir.join(format!("recorder-{id}"));
+        let config = ExecutorConfig { recorder: recorder.clone(), ..self.plan.executor.clone() };
+        let process = Process::start(&config)?;
+        let (orders, orders_in) = mpsc::unbounded_channel();
+        tokio::spawn(attend(id, process, orders_in, recorder.clone(), self.events.clone()));
+        self.workers.insert(id, Worker { orders, pending: Vec::new(), recorder, ready: false });
+        Ok(())
+    }
+
+    /// An executor ended: find out at which case, go on behind it.
+    async fn ended(&mut self, id: usize, end: End) -> Result<(), HuntError> {
+        let Some(worker) = self.workers.remove(&id) else { return Ok(()) };
+        if end == End::Closed && worker.pending.is_empty() {
+            return Ok(());
+        }
+        self.restarts += 1;
+        if !worker.ready {
+            self.failed_starts += 1;
+            if self.failed_starts > FAILED_STARTS_MAX {
+                return Err(HuntError::Unstable(self.plan.executor.dbms.clone()));
+            }
+            self.progress.note("the engine ended the process while a snippet was validated; it is left out");
+        }
+        let position = recorder::read(&worker.recorder).ok().flatten();
+        let mut pending = worker.pending;
+        if let (Some(position), true) = (position, worker.ready) {
+            let running = pending.iter().position(|o| matches!(o, Order::Run { block, .. } if *block == position.block));
+            if let Some(Order::Run { block, end: last, .. }) = running.map(|at| pending.remove(at)) {
+                let outcome = self.examine(position, end).await?;
+                self.campaign.stats.outcomes.count(&outcome);
+                let next = u32::try_from(position.case).unwrap_or(last) + 1;
+                // A crash while the database was set up would only come again with the next case.
+                if next < last && position.statement < recorder::SETUP {
+                    self.again.push(Order::Run { block, first: next, end: last });
+                } else {
+                    self.campaign.finish_block(block);
+                }
+            }
+        }
+        self.again.extend(pending);
+        if !self.again.is_empty() || !self.stopping {
+            self.start_worker()?;
+        }
+        Ok(())
+    }
+
+    /// Makes the case again and runs it in a process of its own.
+    async fn examine(&mut self, position: Position, end: End) -> Result<Outcome, HuntError> {
+        let Some(mut finding) = self.describe(position).await? else {
+            return Ok(Outcome::Warning("an executor ended, and the case could not be made again".to_owned()));
+        };
+        let kind = replay_in_process(&finding, &self.plan.executor.data_dir, &self.run_dir).await?;
+        let profile = catalogue::profile(self.target().map_or("sqlite", |t| t.dialect()))
+            .map_err(|error| HuntError::Executor(error.to_string()))?;
+        let out_dir = self.plan.executor.out_dir.clone();
+        let write = |finding: &Finding, dir: &Path| {
+            finding
+                .write(dir, &profile)
+                .map_err(|source| HuntError::Io { what: dir.display().to_string(), source })
+        };
+        match kind {
+            Some(kind) => {
+                finding.kind = kind;
+                finding.seal();
+                let dir = write(&finding, &out_dir)?;
+                self.found(finding.found(&dir));
+                Ok(Outcome::Fail(kind.to_string()))
+            }
+            None => {
+                finding.kind = if end == End::Hung { FindingKind::Hang } else { FindingKind::Crash };
+                finding.seal();
+                write(&finding, &out_dir.join("flaky"))?;
+                Ok(Outcome::Warning(format!("flaky: {} did not repeat in a fresh process", finding.kind)))
+            }
+        }
+    }
+
+    fn target(&self) -> Option<Target> {
+        self.plan.executor.dbms.parse().ok()
+    }
+
+    async fn describe(&self, position: Position) -> Result<Option<Finding>, HuntError> {
+        let recorder = self.run_dir.join("recorder-describe");
+        let mut process = Process::start(&ExecutorConfig { recorder, ..self.plan.executor.clone() })?;
+        let case = u32::try_from(position.case).unwrap_or(u32::MAX);
+        process.send(&Order::Describe { block: position.block, case }).await;
+        loop {
+            match tokio::time::timeout(Duration::from_millis(HANG_MS), process.next()).await {
+                Ok(Some(Report::Described(finding))) => return Ok(Some(*finding)),
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => return Ok(None),
+            }
+        }
+    }
+}
+
+/// Runs a finding's statements and queries in a fresh process; the kind if that process crashes or hangs.
+async fn replay_in_process(
+    finding: &Finding,
+    data_dir: &Path,
+    run_dir: &Path,
+) -> Result<Option<FindingKind>, HuntError> {
+    let path = run_dir.join("replay.json");
+    let text = serde_json::to_string(finding).map_err(io::Error::other);
+    text.and_then(|text| fs::write(&path, text))
+        .map_err(|source| HuntError::Io { what: path.display().to_string(), source })?;
+    let mut command = own_program()?;
+    command.arg("execute").arg("--replay").arg(&path).arg("--data-dir").arg(data_dir);
+    Ok(watch(command, Duration::from_millis(HANG_MS)).await?.err())
+}
+
+/// Runs a command; its output, or the way it failed to end.
+pub async fn watch(mut command: Command, limit: Duration) -> Result<Result<Vec<u8>, FindingKind>, HuntError> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let process_error = |source| HuntError::Io { what: "a replay process".to_owned(), source };
+    let child = command.spawn().map_err(process_error)?;
+    match tokio::time::timeout(limit, child.wait_with_output()).await {
+        Err(_) => Ok(Err(FindingKind::Hang)),
+        Ok(output) => {
+            let output = output.map_err(process_error)?;
+            Ok(if output.status.code().is_some() { Ok(output.stdout) } else { Err(FindingKind::Crash) })
+        }
+    }
+}
+
+/// This program, to be started again.
+pub fn own_program() -> Result<Command, HuntError> {
+    let path = std::env::current_exe().map_err(|source| HuntError::Io { what: "this program".to_owned(), source })?;
+    Ok(Command::new(path))
+}
+
+/// An executor process and its pipes.
+struct Process {
+    child: Child,
+    stdin: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Process {
+    fn start(config: &ExecutorConfig) -> Result<Self, HuntError> {
+        let process_error = |source| HuntError::Io { what: "an executor process".to_owned(), source };
+        let json = serde_json::to_string(config).map_err(io::Error::other).map_err(process_error)?;
+        let mut command = own_program()?;
+        command.arg("execute").arg("--config").arg(json);
+        // A process group of its own keeps Ctrl-C with the supervisor, which then stops executors in order.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+        let mut child = command.spawn().map_err(process_error)?;
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(process_error(io::Error::other("no pipes")));
+        };
+        Ok(Self { child, stdin, lines: BufReader::new(stdout).lines() })
+    }
+
+    /// Sends an order; a broken pipe shows as the end of the reports.
+    async fn send(&mut self, order: &Order) {
+        if let Ok(mut line) = serde_json::to_string(order) {
+            line.push('\n');
+            let _ = self.stdin.write_all(line.as_bytes()).await;
+        }
+    }
+
+    /// The next report; `None` at the end.
+    async fn next(&mut self) -> Option<Report> {
+        loop {
+            let line = self.lines.next_line().await.ok()??;
+            if let Ok(report) = serde_json::from_str(&line) {
+                return Some(report);
+            }
+        }
+    }
+}
+
+/// Serves one executor: passes orders in, reports out, and kills it when it stands still.
+async fn attend(
+    id: usize,
+    mut process: Process,
+    mut orders: mpsc::UnboundedReceiver<Order>,
+    recorder: PathBuf,
+    events: mpsc::UnboundedSender<Event>,
+) {
+    let mut look = tokio::time::interval(Duration::from_millis(HANG_MS / 20));
+    let mut last: (Option<Position>, Instant) = (None, clock::now());
+    let mut outstanding = 0usize;
+    let mut open = true;
+    let mut limit = Duration::from_millis(START_MS);
+    let end = loop {
+        tokio::select! {
+            order = orders.recv(), if open => match order {
+                Some(order) => {
+                    outstanding += 1;
+                    last.1 = clock::now();
+                    process.send(&order).await;
+                }
+                // Nobody wants more from this executor: closing its input lets it end.
+                None => {
+                    open = false;
+                    let _ = process.stdin.shutdown().await;
+                    if outstanding == 0 {
+                        let _ = process.child.kill().await;
+                        break End::Closed;
+                    }
+                }
+            },
+            report = process.next() => match report {
+                Some(report) => {
+                    if matches!(report, Report::Done { .. }) {
+                        outstanding -= 1;
+                    }
+                    last.1 = clock::now();
+                    limit = Duration::from_millis(HANG_MS);
+                    if events.send(Event::Report(id, report)).is_err() {
+                        break End::Closed;
+                    }
+                }
+                None => {
+                    let status = process.child.wait().await;
+                    let clean = status.is_ok_and(|s| s.success());
+                    break if clean && outstanding == 0 { End::Closed } else { End::Crashed };
+                }
+            },
+            _ = look.tick() => {
+                let position = recorder::read(&recorder).ok().flatten();
+                if position != last.0 {
+                    last = (position, clock::now());
+                } else if last.1.elapsed() > limit && (outstanding > 0 || position.is_none()) {
+                    let _ = process.child.kill().await;
+                    break End::Hung;
+                }
+            }
+        }
+    };
+    let _ = events.send(Event::Ended(id, end));
+}
+
+/// Findings by class and kind, with the first of each as its example: the bugs, for now.
+pub fn group(findings: &[FoundReport]) -> Vec<&FoundReport> {
+    let mut groups: BTreeMap<(&str, &str), &FoundReport> = BTreeMap::new();
+    for finding in findings {
+        groups.entry((&finding.class, &finding.kind)).or_insert(finding);
+    }
+    groups.into_values().collect()
+}

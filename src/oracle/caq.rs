@@ -1,0 +1,381 @@
+//! The `caq` oracle: all members of a class return the same bag (Argus paper, section 6, Algorithm 2).
+
+use super::{Claim, Expected, Oracle, Round, TestCase};
+use crate::caq::bind::{Demand, PlaceholderKind};
+use crate::caq::class::OracleClass;
+use crate::caq::fill::{Fill, TableFill};
+use crate::corpus::snippet::Snippet;
+use crate::generate::database::{Database, database};
+use crate::generate::expr::{ExprGenerator, Node, Want};
+use crate::generate::{Capabilities, ColumnInfo, TableInfo};
+use crate::rng::{Rng, chance, pick, stream};
+use crate::sql::profile::Kind;
+use crate::sql::types::SqlType;
+use rand::RngExt as _;
+use rand::seq::SliceRandom as _;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Members of one case. More members of a class than this are drawn from case to case.
+const MEMBERS_PER_CASE: usize = 3;
+
+/// Depth of generated expressions, at most.
+const DEPTH_MAX: usize = 3;
+
+/// Tries to find a filling that uses a column where a constant would change the query's meaning.
+const CONSTANT_ATTEMPTS: usize = 8;
+
+/// A class, with what of it can be used on the target.
+struct UsableClass {
+    class: OracleClass,
+    /// Positions of the members that the target accepts.
+    members: Vec<usize>,
+    /// For each placeholder the snippets that may fill it.
+    candidates: Vec<Vec<Arc<Snippet>>>,
+}
+
+/// The oracle, for one target.
+pub struct CaqOracle {
+    capabilities: Capabilities,
+    classes: Vec<UsableClass>,
+    /// In how many of a hundred fillings a corpus snippet is taken rather than a generated expression.
+    snippet_percent: u32,
+    /// Classes and members that are not used here, and why.
+    pub unused: BTreeMap<String, String>,
+}
+
+impl CaqOracle {
+    /// Selects the classes that can run on a target: written for its dialect, with assumptions it guarantees, and at
+    /// least two members that `accepts` (a database's statements and a query) takes.
+    pub fn new(
+        classes: Vec<OracleClass>,
+        capabilities: Capabilities,
+        snippet_percent: u32,
+        mut accepts: impl FnMut(&[String], &str) -> bool,
+    ) -> Self {
+        let profile = capabilities.profile.clone();
+        let mut unused = BTreeMap::new();
+        let mut usable = Vec::new();
+        for class in classes {
+            if !class.dialects.is_empty() && !class.dialects.contains(&profile.name) {
+                unused.insert(class.name, format!("written for {}", class.dialects.join(", ")));
+                continue;
+            }
+            if let Some(missing) = class.assumes.iter().find(|a| !profile.guarantees.contains(*a)) {
+                unused.insert(class.name, format!("assumes {missing}, which {} does not guarantee", profile.name));
+                continue;
+            }
+            let members = accepted_members(&class, &capabilities, &mut accepts);
+            for at in (0..class.members.len()).filter(|at| !members.contains(at)) {
+                unused.insert(format!("{} member {}", class.name, at + 1), "not accepted by the target".to_owned());
+            }
+            if members.len() < 2 {
+                unused.insert(class.name, "fewer than two members are accepted by the target".to_owned());
+                continue;
+            }
+            let candidates = (0..class.names.placeholders.len()).map(|p| candidates(&class, p, &capabilities)).collect();
+            usable.push(UsableClass { class, members, candidates });
+        }
+        Self { capabilities, classes: usable, snippet_percent, unused }
+    }
+}
+
+/// The members that prepare on the target with every expression NULL and every table a plain one.
+fn accepted_members(
+    class: &OracleClass,
+    capabilities: &Capabilities,
+    accepts: &mut impl FnMut(&[String], &str) -> bool,
+) -> Vec<usize> {
+    let database = database(class, capabilities, &mut stream(0, &[]));
+    let fills: Vec<Fill> = class
+        .names
+        .placeholders
+        .iter()
+        .map(|p| match p.kind {
+            PlaceholderKind::Table { relation } => Fill::Table(TableFill::Name(database.tables[relation].name.clone())),
+            PlaceholderKind::Expr { .. } => Fill::Generated(Node::Literal("NULL".into())),
+        })
+        .collect();
+    let accepted = |at: &usize| {
+        let member = &class.members[*at];
+        let known = match member.switch.as_deref() {
+            None | Some("*") => true,
+            Some(name) => capabilities.profile.switch(name).is_some(),
+        };
+        let mut sql = String::new();
+        member.template.render(&fills, &mut sql);
+        known && accepts(&database.epochs[0], &sql)
+    };
+    (0..class.members.len()).filter(accepted).collect()
+}
+
+/// The snippets whose claims meet what the members demand of a placeholder.
+fn candidates(class: &OracleClass, placeholder: usize, capabilities: &Capabilities) -> Vec<Arc<Snippet>> {
+    let PlaceholderKind::Expr { ty, .. } = class.names.placeholders[placeholder].kind else { return Vec::new() };
+    let demand = class.demands[placeholder];
+    let fits = |snippet: &&Arc<Snippet>| {
+        let type_fits = is_truth_value(demand, ty)
+            || match ty {
+                SqlType::Boolean => snippet.boolean_valued,
+                other => snippet.ty == Some(other),
+            };
+        type_fits
+            && (snippet.null_preserving || !demand.null_preserving)
+            && !(snippet.collates && demand.no_collation)
+            && !(snippet.columns.is_empty() && demand.no_constant)
+            && snippet.aliases.is_disjoint(&class.aliases)
+    };
+    capabilities.snippets.iter().filter(fits).cloned().collect()
+}
+
+/// Whether any value will do, because only its truth value is taken.
+fn is_truth_value(demand: Demand, ty: SqlType) -> bool {
+    demand.truth_value_only && ty == SqlType::Boolean
+}
+
+impl Oracle for CaqOracle {
+    fn name(&self) -> &'static str {
+        "caq"
+    }
+
+    fn classes(&self) -> Vec<&str> {
+        self.classes.iter().map(|c| c.class.name.as_str()).collect()
+    }
+
+    fn round<'a>(&'a self, rng: &mut Rng) -> Box<dyn Round + 'a> {
+        let class = &self.classes[rng.random_range(0..self.classes.len())];
+        let database = database(&class.class, &self.capabilities, rng);
+        Box::new(CaqRound { oracle: self, class, database })
+    }
+}
+
+struct CaqRound<'a> {
+    oracle: &'a CaqOracle,
+    class: &'a UsableClass,
+    database: Database,
+}
+
+impl CaqRound<'_> {
+    fn fill(&self, placeholder: usize, rng: &mut Rng) -> Fill {
+        let null = || Fill::Generated(Node::Literal("NULL".into()));
+        match self.class.class.names.placeholders[placeholder].kind {
+            PlaceholderKind::Table { relation } => {
+                pick(rng, &self.database.table_fills[relation]).cloned().map_or_else(null, Fill::Table)
+            }
+            PlaceholderKind::Expr { relation, ty } => {
+                let demand = self.class.class.demands[placeholder];
+                let table = &self.database.tables[relation];
+                if is_truth_value(demand, ty)
+                    && chance(rng, 15)
+                    && let Some(favourite) = pick(rng, &self.database.favourites[relation])
+                    && meets(favourite, demand)
+                {
+                    return Fill::Generated(favourite.clone());
+                }
+                if chance(rng, self.oracle.snippet_percent)
+                    && let Some(snippet) = pick(rng, &self.class.candidates[placeholder])
+                    && let Some(columns) = map_columns(snippet, table, is_truth_value(demand, ty), rng)
+                {
+                    return Fill::Snippet { snippet: snippet.clone(), columns, table: table.name.clone() };
+                }
+                self.generated(table, demand, ty, rng)
+            }
+        }
+    }
+
+    fn generated(&self, table: &TableInfo, demand: Demand, ty: SqlType, rng: &mut Rng) -> Fill {
+        let generator = ExprGenerator {
+            grammar: &self.oracle.capabilities.grammar,
+            literals: &self.database.literals,
+            tables: &self.database.tables,
+        };
+        let want = Want {
+            kind: if is_truth_value(demand, ty) { Kind::Any } else { Kind::Typed(ty) },
+            null_preserving: demand.null_preserving,
+            binary: demand.no_collation,
+            subqueries: true,
+            depth: rng.random_range(0..=DEPTH_MAX),
+        };
+        for _ in 0..CONSTANT_ATTEMPTS {
+            let node = generator.generate(table, want, rng);
+            if meets(&node, demand) {
+                return Fill::Generated(node);
+            }
+        }
+        // NULL meets every demand: it is no ordinal.
+        Fill::Generated(Node::Literal("NULL".into()))
+    }
+}
+
+/// Whether a generated expression meets the demands that can be seen in its tree.
+fn meets(node: &Node, demand: Demand) -> bool {
+    (!demand.no_collation || !node.collates())
+        && (!demand.no_constant || node.uses_own_column() || matches!(node, Node::Literal(text) if &**text == "NULL"))
+        && (!demand.null_preserving || node.null_preserving())
+}
+
+/// A column of the table for each column of the snippet, of the same type; of any where only truth is taken.
+fn map_columns(snippet: &Snippet, table: &TableInfo, any: bool, rng: &mut Rng) -> Option<Vec<Arc<str>>> {
+    let pick_one = |(_, ty): &(String, SqlType), rng: &mut Rng| {
+        let fits = |c: &&ColumnInfo| c.ty == Some(*ty) && (c.binary || any);
+        let typed: Vec<&ColumnInfo> = table.columns.iter().filter(fits).collect();
+        match pick(rng, &typed).copied() {
+            Some(column) if !(any && chance(rng, 15)) => Some(column),
+            _ if any => pick(rng, &table.columns),
+            _ => None,
+        }
+    };
+    snippet.columns.iter().map(|column| pick_one(column, rng).map(|c| c.name.clone())).collect()
+}
+
+impl Round for CaqRound<'_> {
+    fn class(&self) -> &str {
+        &self.class.class.name
+    }
+
+    fn epochs(&self) -> &[Vec<String>] {
+        &self.database.epochs
+    }
+
+    fn case(&self, rng: &mut Rng, case: &mut TestCase) {
+        case.clear();
+        for placeholder in 0..self.class.class.names.placeholders.len() {
+            let fill = self.fill(placeholder, rng);
+            case.fills.push(fill);
+        }
+        let mut members = self.class.members.clone();
+        if members.len() > MEMBERS_PER_CASE {
+            members.shuffle(rng);
+            members.truncate(MEMBERS_PER_CASE);
+        }
+        let switches = &self.oracle.capabilities.profile.switches;
+        for at in members {
+            let switch = match self.class.class.members[at].switch.as_deref() {
+                None => None,
+                Some("*") => pick(rng, switches),
+                Some(name) => self.oracle.capabilities.profile.switch(name),
+            };
+            case.add_query(at, switch.map_or(0, |s| s.disable_mask));
+        }
+        self.render(case);
+    }
+
+    fn render(&self, case: &mut TestCase) {
+        for query in &mut case.queries[..case.len] {
+            query.sql.clear();
+            self.class.class.members[query.member].template.render(&case.fills, &mut query.sql);
+        }
+    }
+
+    fn claims(&self, case: &TestCase) -> Vec<Claim> {
+        let names = &self.class.class.names;
+        let mut claims = Vec::new();
+        for ((placeholder, fill), demand) in names.placeholders.iter().zip(&case.fills).zip(&self.class.class.demands) {
+            let PlaceholderKind::Expr { relation, ty } = placeholder.kind else { continue };
+            let demand = *demand;
+            // The placeholder's table as it is filled in this case, or the class's own table.
+            let filled = names.placeholders.iter().zip(&case.fills).find_map(|(p, f)| match (&p.kind, f) {
+                (PlaceholderKind::Table { relation: of }, Fill::Table(_)) if *of == relation => Some(f),
+                _ => None,
+            });
+            let source = match filled {
+                Some(Fill::Table(TableFill::Cte { query, .. })) => format!("({query})"),
+                Some(table) => {
+                    let mut text = String::new();
+                    table.render_table(&mut text);
+                    text
+                }
+                None => self.database.tables[relation].name.to_string(),
+            };
+            let mut expr = String::new();
+            fill.render_expr("c", &mut expr);
+            let is_type = !is_truth_value(demand, ty);
+            claims.push(Claim {
+                text: if is_type {
+                    format!("{} is {ty} on every row: {expr}", placeholder.name)
+                } else {
+                    format!("{} has one value per row: {expr}", placeholder.name)
+                },
+                sql: format!("SELECT ({expr}), (SELECT COUNT(*) FROM {source} AS d) FROM {source} AS c"),
+                expected: if is_type { Expected::Type(ty) } else { Expected::RowCount },
+            });
+            // An aggregate over outer columns in disguise would turn the whole query into an aggregate.
+            claims.push(Claim {
+                text: format!("{} has no value without a row: {expr}", placeholder.name),
+                sql: format!("SELECT ({expr}) FROM {source} AS c WHERE 1 = 0"),
+                expected: Expected::NoRows,
+            });
+            // Generated expressions are NULL on a padded row by their operators; a snippet's claim is an observation.
+            if demand.null_preserving && matches!(fill, Fill::Snippet { .. }) {
+                claims.push(Claim {
+                    text: format!("{} is NULL on a padded row: {expr}", placeholder.name),
+                    sql: format!("SELECT ({expr}) FROM (SELECT 1 AS one) AS d LEFT JOIN {source} AS c ON 1 = 0"),
+                    expected: Expected::Null,
+                });
+            }
+        }
+        claims
+    }
+
+    fn simpler(&self, case: &TestCase, placeholder: usize) -> Vec<Fill> {
+        let names = &self.class.class.names;
+        match (&names.placeholders[placeholder].kind, &case.fills[placeholder]) {
+            (PlaceholderKind::Table { relation }, Fill::Table(fill)) => {
+                let plain = &self.database.table_fills[*relation];
+                let simple = |f: &&TableFill| matches!((f, fill), (TableFill::Name(a), TableFill::Name(b)) if a == b);
+                if plain.first().is_some_and(|f| simple(&f)) {
+                    return Vec::new();
+                }
+                plain.iter().take(1).cloned().map(Fill::Table).collect()
+            }
+            (PlaceholderKind::Expr { relation, ty }, fill) => {
+                let demand = self.class.class.demands[placeholder];
+                let mut simpler: Vec<Node> = Vec::new();
+                match fill {
+                    Fill::Generated(node) => shrink(node, &mut simpler),
+                    Fill::Snippet { columns, .. } => {
+                        simpler.extend(columns.iter().map(|name| Node::Column { level: 0, name: name.clone() }));
+                    }
+                    Fill::Table(_) => {}
+                }
+                if !matches!(fill, Fill::Generated(Node::Column { .. } | Node::Literal(_))) {
+                    for literal in ["NULL", "1", "0"] {
+                        simpler.push(Node::Literal(literal.into()));
+                    }
+                }
+                let typed = |node: &Node| match node {
+                    Node::Column { level: 0, name } => self.database.tables[*relation]
+                        .columns
+                        .iter()
+                        .any(|c| c.name == *name && (is_truth_value(demand, *ty) || (c.ty == Some(*ty) && c.binary))),
+                    _ => true,
+                };
+                simpler.retain(|node| meets(node, demand) && typed(node));
+                simpler.into_iter().map(Fill::Generated).collect()
+            }
+            (PlaceholderKind::Table { .. }, _) => Vec::new(),
+        }
+    }
+}
+
+/// Trees that are smaller by one step: an operator replaced by one of its operands, somewhere.
+fn shrink(node: &Node, out: &mut Vec<Node>) {
+    let Node::Operator { op, operands, inner } = node else { return };
+    for (at, operand) in operands.iter().enumerate() {
+        // An operand inside the subquery may name its table.
+        if !op.inner[at] {
+            out.push(operand.clone());
+        }
+        let mut smaller = Vec::new();
+        shrink(operand, &mut smaller);
+        if matches!(operand, Node::Operator { .. }) {
+            smaller.push(Node::Literal("NULL".into()));
+            smaller.push(Node::Literal("1".into()));
+        }
+        for replacement in smaller {
+            let mut operands = operands.clone();
+            operands[at] = replacement;
+            out.push(Node::Operator { op: op.clone(), operands, inner: inner.clone() });
+        }
+    }
+}

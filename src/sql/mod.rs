@@ -1,0 +1,9 @@
+//! SQL as data: types and values, schemas, dialect profiles, text that is printed once and read back.
+//!
+//! Everything here is pure. Nothing in this module knows a database driver, a clock or a file.
+
+pub mod lex;
+pub mod print;
+pub mod profile;
+pub mod schema;
+pub mod types;

@@ -1,0 +1,92 @@
+//! Parsing and printing of the SQL that classes are written in.
+//!
+//! sqlparser's printer adds no parentheses, so a tree that was changed may print as a different query. What an oracle
+//! relies on is therefore parsed back and compared before use: [`print_query`].
+
+use sqlparser::ast::{Query, Statement};
+use sqlparser::dialect::{Dialect, GenericDialect};
+use sqlparser::parser::{Parser, ParserError};
+use thiserror::Error;
+
+/// Deepest nesting of expressions and queries the parser follows.
+const RECURSION_LIMIT: usize = 128;
+
+/// The dialect class members are parsed with: the broadest one, since a member may use any target's syntax.
+pub fn dialect() -> &'static dyn Dialect {
+    static DIALECT: GenericDialect = GenericDialect {};
+    &DIALECT
+}
+
+/// Why a query text or tree cannot be used.
+#[derive(Debug, Error)]
+pub enum PrintError {
+    /// The text is no SQL.
+    #[error("the query does not parse")]
+    Syntax(#[source] ParserError),
+    /// The text is not exactly one SELECT.
+    #[error("expected one query, found {0}")]
+    NotOneQuery(String),
+    /// Printing the tree and parsing the text gives another tree.
+    #[error("printed as {printed}, which reads back as a different query")]
+    NotFaithful {
+        /// The printed text.
+        printed: String,
+    },
+}
+
+/// Parses one query.
+pub fn parse_query(sql: &str) -> Result<Query, PrintError> {
+    let mut statements = Parser::new(dialect())
+        .with_recursion_limit(RECURSION_LIMIT)
+        .try_with_sql(sql)
+        .and_then(|mut parser| parser.parse_statements())
+        .map_err(PrintError::Syntax)?;
+    match (statements.pop(), statements.is_empty()) {
+        (Some(Statement::Query(query)), true) => Ok(*query),
+        (Some(other), true) => Err(PrintError::NotOneQuery(other.to_string())),
+        (Some(_), false) => Err(PrintError::NotOneQuery("several statements".to_owned())),
+        (None, _) => Err(PrintError::NotOneQuery("nothing".to_owned())),
+    }
+}
+
+/// Prints a query and checks that the text reads back as the same tree.
+pub fn print_query(query: &Query) -> Result<String, PrintError> {
+    let printed = query.to_string();
+    match parse_query(&printed) {
+        Ok(read) if read == *query => Ok(printed),
+        _ => Err(PrintError::NotFaithful { printed }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sqlparser::ast::{BinaryOperator, Expr, SetExpr};
+
+    #[test]
+    fn a_tree_that_loses_its_parentheses_is_refused() {
+        let mut query = parse_query("SELECT 1 WHERE a AND b").expect("parses");
+        let SetExpr::Select(select) = query.body.as_mut() else { panic!("a select") };
+        let Some(Expr::BinaryOp { left, .. }) = select.selection.as_mut() else { panic!("a conjunction") };
+        let column = |name: &str| Box::new(Expr::Identifier(name.into()));
+        **left = Expr::BinaryOp { left: column("a"), op: BinaryOperator::Or, right: column("c") };
+        assert!(matches!(print_query(&query), Err(PrintError::NotFaithful { .. })));
+        let Some(Expr::BinaryOp { left, .. }) = select_of(&mut query) else { panic!("a conjunction") };
+        **left = Expr::Nested(left.clone());
+        assert_eq!(print_query(&query).expect("faithful"), "SELECT 1 WHERE (a OR c) AND b");
+    }
+
+    fn select_of(query: &mut Query) -> Option<&mut Expr> {
+        match query.body.as_mut() {
+            SetExpr::Select(select) => select.selection.as_mut(),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn only_single_queries_parse() {
+        for sql in ["", "SELECT 1; SELECT 2", "DELETE FROM t", "SELECT (1", "SELECT 1 FROM"] {
+            assert!(parse_query(sql).is_err(), "{sql}");
+        }
+    }
+}

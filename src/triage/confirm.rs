@@ -1,0 +1,130 @@
+//! Confirmation: a difference is reported only after it happened again on a fresh database, and after every claim the
+//! case rests on held on the case's own data.
+
+use crate::compare::{Comparison, Row, compare};
+use crate::dbms::{Connection, EngineError, ErrorClass};
+use crate::oracle::{Claim, Expected};
+use crate::sql::types::{SqlType, Value};
+
+/// A query with the optimizations to disable while it runs.
+pub type Run<'a> = (&'a str, u32);
+
+/// What running the queries of a case on a fresh database showed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Replay {
+    /// All results are equal.
+    Equal,
+    /// Two queries disagree.
+    Different {
+        /// Positions of a query of the majority and of one that disagrees with it.
+        pair: (usize, usize),
+        /// The rows of each query.
+        rows: Vec<Vec<Row>>,
+    },
+    /// A query or set-up statement reported an internal error.
+    Internal {
+        /// Its position; `None` for a set-up statement.
+        query: Option<usize>,
+        /// What it reported.
+        error: EngineError,
+    },
+    /// A query failed otherwise, which voids the case.
+    Void(EngineError),
+}
+
+/// Builds the database afresh and runs the queries. Set-up statements that fail are left out, as they were before.
+pub fn replay(connection: &mut dyn Connection, statements: &[String], queries: &[Run]) -> Replay {
+    if let Err(error) = build(connection, statements) {
+        return Replay::Internal { query: None, error };
+    }
+    run(connection, queries)
+}
+
+/// Makes the database; only an internal error is an error.
+pub fn build(connection: &mut dyn Connection, statements: &[String]) -> Result<(), EngineError> {
+    connection.reset()?;
+    for statement in statements {
+        if let Err(error) = connection.execute(statement)
+            && error.class == ErrorClass::Internal
+        {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// Runs the queries on the present database and compares.
+pub fn run(connection: &mut dyn Connection, queries: &[Run]) -> Replay {
+    let mut rows = Vec::new();
+    for (at, (sql, mask)) in queries.iter().enumerate() {
+        connection.disable_optimizations(*mask);
+        let result = connection.rows(sql);
+        connection.disable_optimizations(0);
+        match result {
+            Ok(result) => rows.push(result),
+            Err(error) if error.class == ErrorClass::Internal => return Replay::Internal { query: Some(at), error },
+            Err(error) => return Replay::Void(error),
+        }
+    }
+    match disagreement(&rows) {
+        None => Replay::Equal,
+        Some(pair) => Replay::Different { pair, rows },
+    }
+}
+
+/// A query that agrees with most, and one that disagrees with it.
+fn disagreement(rows: &[Vec<Row>]) -> Option<(usize, usize)> {
+    let equal = |a: usize, b: usize| compare(&rows[a], &rows[b]) == Comparison::Equal;
+    let friends = |a: usize| (0..rows.len()).filter(|b| equal(a, *b)).count();
+    // The first of the best connected, so that the choice does not depend on anything else.
+    let majority = (0..rows.len()).max_by_key(|a| (friends(*a), std::cmp::Reverse(*a)))?;
+    (0..rows.len()).find(|b| !equal(majority, *b)).map(|outlier| (majority, outlier))
+}
+
+/// The first claim that does not hold on the present database, or cannot be checked.
+pub fn broken_claim(connection: &mut dyn Connection, claims: &[Claim]) -> Option<String> {
+    claims.iter().find(|claim| !holds(connection, claim)).map(|claim| claim.text.clone())
+}
+
+fn holds(connection: &mut dyn Connection, claim: &Claim) -> bool {
+    // Twice: a snippet that is not deterministic breaks every claim.
+    let (Ok(first), Ok(second)) = (connection.rows(&claim.sql), connection.rows(&claim.sql)) else { return false };
+    if compare(&first, &second) != Comparison::Equal {
+        return false;
+    }
+    let value_per_row = || {
+        let count = i64::try_from(first.len()).unwrap_or(i64::MAX);
+        first.iter().all(|row| row.get(1) == Some(&Value::Int(count)))
+    };
+    match claim.expected {
+        Expected::RowCount => value_per_row(),
+        Expected::Type(ty) => value_per_row() && first.iter().all(|row| row.first().is_some_and(|v| is_of(v, ty))),
+        Expected::NoRows => first.is_empty(),
+        Expected::Null => first.iter().all(|row| row.first() == Some(&Value::Null)),
+    }
+}
+
+/// Whether a value is NULL or of the type.
+pub fn is_of(value: &Value, ty: SqlType) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Int(i) => ty == SqlType::Int || (ty == SqlType::Boolean && (0..=1).contains(i)),
+        Value::Real(_) => ty == SqlType::Real,
+        Value::Text(_) => ty == SqlType::Text,
+        Value::Blob(_) => ty == SqlType::Blob,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_minority_is_the_outlier() {
+        let row = |i| vec![vec![Value::Int(i)]];
+        assert_eq!(disagreement(&[row(1), row(1), row(1)]), None);
+        assert_eq!(disagreement(&[row(1), row(2), row(2)]), Some((1, 0)));
+        assert_eq!(disagreement(&[row(2), row(2), row(1)]), Some((0, 2)));
+        assert_eq!(disagreement(&[row(1), row(2)]), Some((0, 1)));
+    }
+}

@@ -1,0 +1,318 @@
+//! Findings and their directories.
+//!
+//! A finding is a directory of plain files: `case.json` has everything, `repro.sql` runs in the engine's own shell and
+//! `report.md` is for people. The directory appears at once, by a rename, so that a kill leaves no half of one.
+
+use crate::compare::Row;
+use crate::dbms::EngineError;
+use crate::hunt::protocol::FoundReport;
+use crate::sql::profile::Profile;
+use serde::{Deserialize, Serialize};
+use std::fmt::{self, Write as _};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// What kind of failure a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingKind {
+    /// Equivalent queries returned different rows.
+    WrongResult,
+    /// The engine reported that it is broken.
+    InternalError,
+    /// The engine ended the process.
+    Crash,
+    /// A statement did not end within the time limit, nor when the engine was told to stop.
+    Hang,
+}
+
+impl fmt::Display for FindingKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WrongResult => "wrong-result",
+            Self::InternalError => "internal-error",
+            Self::Crash => "crash",
+            Self::Hang => "hang",
+        })
+    }
+}
+
+/// What a query did when the finding was confirmed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum QueryResult {
+    /// Its rows.
+    Rows(Vec<Row>),
+    /// It failed.
+    Error(EngineError),
+    /// It did not return, or was not reached.
+    None,
+}
+
+/// A query of a finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FindingQuery {
+    /// Position of the class member, from 1.
+    pub member: usize,
+    /// Its text.
+    pub sql: String,
+    /// Optimizations disabled while it runs.
+    pub disable_mask: u32,
+    /// What it did.
+    pub result: QueryResult,
+}
+
+/// A failed check with all that is needed to show it again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Hash of kind, class, statements and queries.
+    pub id: String,
+    /// What kind of failure.
+    pub kind: FindingKind,
+    /// The oracle.
+    pub oracle: String,
+    /// The class.
+    pub class: String,
+    /// The target as the user named it.
+    pub dbms: String,
+    /// The engine's version.
+    pub version: String,
+    /// The engine's build.
+    pub build_id: String,
+    /// The campaign's seed.
+    pub seed: u64,
+    /// The block.
+    pub block: u64,
+    /// The case in the block.
+    pub case: u64,
+    /// Statements that make the database, in order.
+    pub statements: Vec<String>,
+    /// Queries that must return the same bag of rows.
+    pub queries: Vec<FindingQuery>,
+    /// What was put into each placeholder.
+    pub fillings: Vec<String>,
+    /// SQL features of the case.
+    pub features: Vec<String>,
+    /// Whether the case was reduced.
+    pub reduced: bool,
+}
+
+impl Finding {
+    /// Sets the identifier from the content.
+    pub fn seal(&mut self) {
+        let mut hash = blake3::Hasher::new();
+        let mut add = |text: &str| {
+            hash.update(&(text.len() as u64).to_le_bytes());
+            hash.update(text.as_bytes());
+        };
+        add(&self.kind.to_string());
+        add(&self.class);
+        add(&self.version);
+        self.statements.iter().for_each(|s| add(s));
+        for query in &self.queries {
+            add(&query.sql);
+            add(&query.disable_mask.to_string());
+        }
+        self.id = hash.finalize().to_hex()[..12].to_owned();
+    }
+
+    /// The line of the summary.
+    pub fn found(&self, dir: &Path) -> FoundReport {
+        FoundReport {
+            id: self.id.clone(),
+            kind: self.kind.to_string(),
+            oracle: self.oracle.clone(),
+            class: self.class.clone(),
+            dir: dir.display().to_string(),
+        }
+    }
+
+    /// The relation between the queries that does not hold.
+    fn expectation(&self) -> &'static str {
+        match self.kind {
+            FindingKind::WrongResult => "All queries below must return the same bag of rows (in any order); they do not.",
+            FindingKind::InternalError => "The last query below must not report an internal error.",
+            FindingKind::Crash => "The statements and queries below must not end the process.",
+            FindingKind::Hang => "The statements and queries below must end, or stop when interrupted.",
+        }
+    }
+
+    /// A script for the engine's own shell.
+    pub fn repro_sql(&self, profile: &Profile) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "-- {} {}: {} found by oracle {}, class {}.", profile.name, self.version, self.kind, self.oracle, self.class);
+        let _ = writeln!(out, "-- {}", self.expectation());
+        out.push('\n');
+        for statement in &self.statements {
+            let _ = writeln!(out, "{statement};");
+        }
+        for (at, query) in self.queries.iter().enumerate() {
+            let _ = writeln!(out, "\n-- Query {} returned:", at + 1);
+            for line in result_lines(&query.result) {
+                let _ = writeln!(out, "--   {line}");
+            }
+            if query.disable_mask != 0 {
+                let _ = writeln!(out, "-- with optimizations disabled: {}", switch_name(profile, query.disable_mask));
+                let _ = writeln!(out, ".testctrl optimizations {}", query.disable_mask);
+            }
+            let _ = writeln!(out, "{};", query.sql);
+            if query.disable_mask != 0 {
+                out.push_str(".testctrl optimizations 0\n");
+            }
+        }
+        out
+    }
+
+    /// A report for people.
+    pub fn report_md(&self, profile: &Profile) -> String {
+        let mut out = String::new();
+        let _ = writeln!(out, "# {} in {} {}\n", self.kind, profile.name, self.version);
+        let _ = writeln!(out, "{}\n", self.expectation());
+        let _ = writeln!(out, "| | |\n|---|---|");
+        for (name, value) in [
+            ("id", self.id.clone()),
+            ("oracle, class", format!("{}, {}", self.oracle, self.class)),
+            ("target", format!("{} ({})", self.dbms, self.build_id)),
+            ("seed, block, case", format!("{}, {}, {}", self.seed, self.block, self.case)),
+            ("features", self.features.join(", ")),
+            ("reduced", if self.reduced { "yes" } else { "no" }.to_owned()),
+        ] {
+            let _ = writeln!(out, "| {name} | {value} |");
+        }
+        out.push_str("\n## Database\n\n```sql\n");
+        for statement in &self.statements {
+            let _ = writeln!(out, "{statement};");
+        }
+        out.push_str("```\n");
+        for (at, query) in self.queries.iter().enumerate() {
+            let _ = write!(out, "\n## Query {} (member {} of the class)\n\n", at + 1, query.member);
+            if query.disable_mask != 0 {
+                let _ = write!(out, "Run with optimizations disabled: {}.\n\n", switch_name(profile, query.disable_mask));
+            }
+            let _ = write!(out, "```sql\n{};\n```\n\nReturned:\n\n```\n{}\n```\n", query.sql, result_lines(&query.result).join("\n"));
+        }
+        let _ = write!(out, "\n## Placeholders\n\n");
+        for filling in &self.fillings {
+            let _ = writeln!(out, "* `{filling}`");
+        }
+        let _ = write!(out, "\nShow it again: `caqtus bug replay {}`.\n", self.id);
+        out
+    }
+
+    /// Writes the finding below `parent` and returns its directory. Writing it again changes nothing.
+    pub fn write(&self, parent: &Path, profile: &Profile) -> io::Result<PathBuf> {
+        let dir = parent.join(&self.id);
+        if dir.join("case.json").exists() {
+            return Ok(dir);
+        }
+        fs::create_dir_all(parent)?;
+        let temporary = parent.join(format!(".{}-{}", self.id, std::process::id()));
+        let _ = fs::remove_dir_all(&temporary);
+        fs::create_dir_all(&temporary)?;
+        let json = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
+        fs::write(temporary.join("case.json"), json + "\n")?;
+        fs::write(temporary.join("repro.sql"), self.repro_sql(profile))?;
+        fs::write(temporary.join("report.md"), self.report_md(profile))?;
+        match fs::rename(&temporary, &dir) {
+            // Another executor found the same: the content is the same.
+            Err(_) if dir.join("case.json").exists() => fs::remove_dir_all(&temporary)?,
+            other => other?,
+        }
+        Ok(dir)
+    }
+}
+
+fn switch_name(profile: &Profile, mask: u32) -> String {
+    profile.switches.iter().find(|s| s.disable_mask == mask).map_or_else(|| format!("{mask:#x}"), |s| s.name.clone())
+}
+
+/// Rows printed of one result.
+const ROWS_PRINTED_MAX: usize = 50;
+
+fn result_lines(result: &QueryResult) -> Vec<String> {
+    match result {
+        QueryResult::Rows(rows) if rows.is_empty() => vec!["no rows".to_owned()],
+        QueryResult::Rows(rows) => {
+            let mut lines: Vec<String> = rows
+                .iter()
+                .take(ROWS_PRINTED_MAX)
+                .map(|row| row.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | ").replace('\n', "\\n"))
+                .collect();
+            if rows.len() > ROWS_PRINTED_MAX {
+                lines.push(format!("… {} rows in all", rows.len()));
+            }
+            lines
+        }
+        QueryResult::Error(error) => vec![format!("{}: {error}", error.class)],
+        QueryResult::None => vec!["nothing: it did not return".to_owned()],
+    }
+}
+
+/// Why findings cannot be read.
+#[derive(Debug, Error)]
+pub enum FindingError {
+    /// A file cannot be read.
+    #[error("cannot read {path}")]
+    Read {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A file has not the expected form.
+    #[error("{path} is no finding")]
+    Form {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// There is no finding of that name.
+    #[error("there is no finding {id} in {dir}; `caqtus bug list` shows those that are there")]
+    Missing {
+        /// What was asked for.
+        id: String,
+        /// Where.
+        dir: String,
+    },
+}
+
+/// Reads one finding from its directory.
+pub fn read(dir: &Path) -> Result<Finding, FindingError> {
+    let path = dir.join("case.json");
+    let text = fs::read_to_string(&path).map_err(|source| FindingError::Read { path: path.display().to_string(), source })?;
+    serde_json::from_str(&text).map_err(|source| FindingError::Form { path: path.display().to_string(), source })
+}
+
+/// Reads all findings below a directory, sorted by class, kind and id.
+pub fn list(parent: &Path) -> Result<Vec<(PathBuf, Finding)>, FindingError> {
+    let entries = match fs::read_dir(parent) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(FindingError::Read { path: parent.display().to_string(), source }),
+    };
+    let mut all = Vec::new();
+    for entry in entries.flatten() {
+        let hidden = entry.file_name().to_string_lossy().starts_with('.');
+        if !hidden && entry.path().join("case.json").exists() {
+            all.push((entry.path(), read(&entry.path())?));
+        }
+    }
+    all.sort_by(|(_, a), (_, b)| (&a.class, a.kind, &a.id).cmp(&(&b.class, b.kind, &b.id)));
+    Ok(all)
+}
+
+/// Finds one by the start of its identifier.
+pub fn find(parent: &Path, id: &str) -> Result<(PathBuf, Finding), FindingError> {
+    let missing = || FindingError::Missing { id: id.to_owned(), dir: parent.display().to_string() };
+    let mut found = list(parent)?.into_iter().filter(|(_, f)| !id.is_empty() && f.id.starts_with(id));
+    match (found.next(), found.next()) {
+        (Some(only), None) => Ok(only),
+        _ => Err(missing()),
+    }
+}

@@ -1,0 +1,6 @@
+//! From a failed check to a report: confirm, reduce, write down.
+
+pub mod confirm;
+pub mod features;
+pub mod finding;
+pub mod reduce;
