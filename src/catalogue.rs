@@ -6,7 +6,9 @@ use crate::sql::profile::{Profile, ProfileError};
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
+use thiserror::Error;
 
 static CORPUS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpus");
 
@@ -22,12 +24,50 @@ pub fn profile(dialect: &str) -> Result<Arc<Profile>, ProfileError> {
     }
 }
 
+/// Why classes cannot be loaded.
+#[derive(Debug, Error)]
+pub enum CatalogueError {
+    /// A class is broken.
+    #[error(transparent)]
+    Class(#[from] ClassError),
+    /// A file cannot be read.
+    #[error("cannot read the class file {path}")]
+    Read {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
 /// The shipped classes, sorted by name.
 pub fn classes() -> Result<Vec<OracleClass>, ClassError> {
+    let files = CORPUS.get_dir("classes").map(Dir::files).into_iter().flatten();
+    let files = files.map(|f| (f.path().display().to_string(), f.contents_utf8().unwrap_or_default().to_owned()));
+    merge(files)
+}
+
+/// The classes of the given files, or the shipped ones where none are given.
+pub fn classes_from(paths: &[PathBuf]) -> Result<Vec<OracleClass>, CatalogueError> {
+    if paths.is_empty() {
+        return Ok(classes()?);
+    }
+    let read = |path: &PathBuf| {
+        let name = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(text) => Ok((name, text)),
+            Err(source) => Err(CatalogueError::Read { path: name, source }),
+        }
+    };
+    let files: Vec<(String, String)> = paths.iter().map(read).collect::<Result<_, _>>()?;
+    Ok(merge(files)?)
+}
+
+fn merge(files: impl IntoIterator<Item = (String, String)>) -> Result<Vec<OracleClass>, ClassError> {
     let mut all: Vec<OracleClass> = Vec::new();
-    for file in CORPUS.get_dir("classes").map(Dir::files).into_iter().flatten() {
-        let path = file.path().display().to_string();
-        for class in parse_classes(&path, file.contents_utf8().unwrap_or_default())? {
+    for (path, text) in files {
+        for class in parse_classes(&path, &text)? {
             if let Some(other) = all.iter().find(|c| c.name == class.name) {
                 let message = format!("{} has a class of the same name", other.file);
                 return Err(ClassError::Class { file: path, class: class.name, message });

@@ -30,7 +30,7 @@ pub struct BagHash {
 
 impl BagHash {
     /// Adds one finished row.
-    pub fn add(&mut self, row: RowHash) {
+    pub fn add(&mut self, row: &RowHash) {
         self.rows += 1;
         self.sum = self.sum.wrapping_add(row.0.finish());
     }
@@ -199,8 +199,10 @@ mod tests {
         let mut bag = BagHash::default();
         for row in rows {
             let mut hash = RowHash::default();
-            row.iter().for_each(|v| hash.value(v));
-            bag.add(hash);
+            for value in row {
+                hash.value(value);
+            }
+            bag.add(&hash);
         }
         bag
     }

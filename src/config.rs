@@ -16,10 +16,10 @@ pub const CASES_PER_BLOCK: u32 = 96;
 pub const STATEMENT_LIMITS: StatementLimits =
     StatementLimits { steps_max: 2_000_000, rows_max: 100_000, bytes_max: 1_000_000 };
 
-/// A statement that runs this long despite the bounds inside the engine is a hang; the executor is killed.
+/// A replay that takes this long is a hang.
 pub const HANG_MS: u64 = 10_000;
 
-/// An executor that is not ready after this time is stopped: validating the snippets takes it a second or two.
+/// An executor that gives no sign of life for this time after its start is stopped.
 pub const START_MS: u64 = 120_000;
 
 /// Runs of a case that the reducer may make per finding.
@@ -42,6 +42,8 @@ pub struct ExecutorConfig {
     pub out_dir: PathBuf,
     /// The campaign's seed.
     pub seed: u64,
+    /// Class files to use in place of the shipped catalogue.
+    pub catalogue: Vec<PathBuf>,
     /// Class name patterns; empty for all.
     pub classes: Vec<String>,
     /// In how many of a hundred fillings a corpus snippet is taken.

@@ -1,12 +1,17 @@
 //! The program `caqtus`: command line in, exit code out.
 
 use clap::Parser as _;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = caqtus::cli::Cli::parse();
     match caqtus::cli::run(cli) {
         Ok(code) => code,
+        // Whoever read the output has seen enough, as `| head` does.
+        Err(error) if error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe) => {
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             // The one place where an error chain is printed.
             eprintln!("caqtus: {error:#}");

@@ -12,9 +12,9 @@ use crate::sql::print::{PrintError, parse_query, print_query};
 use crate::sql::schema::Table;
 use crate::sql::types::SqlType;
 use sqlparser::ast::{
-    BinaryOperator, Distinct, Expr, FunctionArguments, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, ObjectName, OrderBy,
-    OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor,
-    TableWithJoins, UnaryOperator, Value, VisitMut, VisitorMut,
+    BinaryOperator, Distinct, Expr, FunctionArguments, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator,
+    LimitClause, ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
+    TableAlias, TableFactor, TableWithJoins, UnaryOperator, Value, VisitMut, VisitorMut,
 };
 use sqlparser::tokenizer::Span;
 use std::ops::ControlFlow;
@@ -57,6 +57,7 @@ pub struct Names {
 
 /// What the members' uses of an expression placeholder demand of its filling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent demands, each read by name")]
 pub struct Demand {
     /// Some reference is above an outer join that can pad the table: the filling must be NULL on a padded row.
     pub null_preserving: bool,
@@ -77,6 +78,7 @@ impl Default for Demand {
 
 impl Demand {
     /// The demand that satisfies both.
+    #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
             null_preserving: self.null_preserving || other.null_preserving,
@@ -446,8 +448,7 @@ impl Binder<'_> {
         let Some(relation) = self.names.relations.iter().position(|r| r.name.eq_ignore_ascii_case(&ident.value)) else {
             return Err(BindError::Name { message: format!("there is no table {ident}"), span: ident.span });
         };
-        let placeholder =
-            self.names.placeholders.iter().position(|p| p.kind == PlaceholderKind::Table { relation });
+        let placeholder = self.names.placeholders.iter().position(|p| p.kind == PlaceholderKind::Table { relation });
         if let Some(placeholder) = placeholder {
             // The table's place takes any table, so the name the member uses must be its alias.
             *name = ObjectName::from(vec![Ident::new(Template::marker(self.slots.len()))]);
@@ -481,7 +482,8 @@ impl Binder<'_> {
                     };
                     let scope = self.scopes.last().cloned().unwrap_or_default();
                     let before = items.len();
-                    for entry in scope.iter().filter(|e| only.as_ref().is_none_or(|o| o.eq_ignore_ascii_case(&e.alias))) {
+                    for entry in scope.iter().filter(|e| only.as_ref().is_none_or(|o| o.eq_ignore_ascii_case(&e.alias)))
+                    {
                         for column in &entry.columns {
                             let path = vec![Ident::new(entry.alias.clone()), Ident::new(column.clone())];
                             items.push(SelectItem::UnnamedExpr(Expr::CompoundIdentifier(path)));
@@ -643,9 +645,7 @@ fn collation_reaches_a_comparison(around: &[Wrap]) -> bool {
 }
 
 fn wrap(expr: &Expr) -> Wrap {
-    let is_number = |e: &Expr| {
-        matches!(e, Expr::Value(v) if matches!(v.value, Value::Number(..) | Value::Boolean(_) | Value::Null))
-    };
+    let is_number = |e: &Expr| matches!(e, Expr::Value(v) if matches!(v.value, Value::Number(..) | Value::Boolean(_) | Value::Null));
     match expr {
         Expr::Nested(_) => Wrap::Parentheses,
         Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. }
@@ -665,29 +665,27 @@ fn wrap(expr: &Expr) -> Wrap {
         }
         Expr::Function(function) => {
             let name = function.name.to_string().to_ascii_uppercase();
-            let distinct = matches!(&function.args, FunctionArguments::List(list) if list.duplicate_treatment.is_some());
+            let distinct =
+                matches!(&function.args, FunctionArguments::List(list) if list.duplicate_treatment.is_some());
             if (name == "COUNT" || name == "SUM") && !distinct { Wrap::Truth } else { Wrap::Value }
         }
-        Expr::Case { .. } | Expr::Cast { .. } => Wrap::Value,
-        Expr::BinaryOp { op, .. }
-            if matches!(
-                op,
+        Expr::BinaryOp {
+            op:
                 BinaryOperator::Eq
-                    | BinaryOperator::NotEq
-                    | BinaryOperator::Lt
-                    | BinaryOperator::LtEq
-                    | BinaryOperator::Gt
-                    | BinaryOperator::GtEq
-            ) =>
-        {
-            Wrap::Consumer
+                | BinaryOperator::NotEq
+                | BinaryOperator::Lt
+                | BinaryOperator::LtEq
+                | BinaryOperator::Gt
+                | BinaryOperator::GtEq,
+            ..
         }
-        Expr::InList { .. }
+        | Expr::InList { .. }
         | Expr::InSubquery { .. }
         | Expr::Between { .. }
         | Expr::IsDistinctFrom(..)
         | Expr::IsNotDistinctFrom(..)
         | Expr::Tuple(_) => Wrap::Consumer,
+        // CASE, CAST, functions of values, arithmetic, and whatever else.
         _ => Wrap::Value,
     }
 }
@@ -743,7 +741,10 @@ impl ExprWalk<'_, '_> {
                 Ok(())
             }
             Expr::Identifier(ident) if self.binder.names.placeholders.iter().any(|p| p.name == ident.value) => {
-                Err(BindError::Name { message: format!("qualify the placeholder {ident} by its table"), span: ident.span })
+                Err(BindError::Name {
+                    message: format!("qualify the placeholder {ident} by its table"),
+                    span: ident.span,
+                })
             }
             Expr::GroupingSets(_) | Expr::Cube(_) | Expr::Rollup(_) => unsupported("grouping sets"),
             _ => Ok(()),

@@ -167,11 +167,10 @@ fn check(file: &str, raw: RawClass) -> Result<OracleClass, ClassError> {
                     "placeholder {name} is `{constraint}`; write `Expr(table: TYPE)` or `Table(col TYPE, …)`"
                 ))
             })?;
-        let relation = names
-            .relations
-            .iter()
-            .position(|r| r.name.eq_ignore_ascii_case(table.trim()))
-            .ok_or_else(|| class_error(format!("placeholder {name} is over {}, which is no table", table.trim())))?;
+        let relation =
+            names.relations.iter().position(|r| r.name.eq_ignore_ascii_case(table.trim())).ok_or_else(|| {
+                class_error(format!("placeholder {name} is over {}, which is no table", table.trim()))
+            })?;
         let ty = SqlType::parse(ty).ok_or_else(|| class_error(format!("placeholder {name}: no type {}", ty.trim())))?;
         if names.relations.iter().any(|r| r.column(name).is_some()) {
             return Err(class_error(format!("placeholder {name} has the name of a real column")));
@@ -205,9 +204,10 @@ fn check(file: &str, raw: RawClass) -> Result<OracleClass, ClassError> {
         return Err(class_error("a class needs at least two members".to_owned()));
     }
     let table_over = |relation: usize| {
-        names.placeholders.iter().any(|p| {
-            matches!(p.kind, PlaceholderKind::Expr { relation: over, .. } if over == relation)
-        })
+        names
+            .placeholders
+            .iter()
+            .any(|p| matches!(p.kind, PlaceholderKind::Expr { relation: over, .. } if over == relation))
     };
     for (placeholder, used) in names.placeholders.iter().zip(&used) {
         if let PlaceholderKind::Table { relation } = placeholder.kind
@@ -296,7 +296,11 @@ placeholders = { p1 = "Expr(t2: INT)", q1 = "Expr(t1: BOOLEAN)", v1 = "Table(c0 
             ("SELECT 1 FROM t1 LEFT JOIN t2 ON TRUE LEFT JOIN t1 AS a ON t2.p1 = a.c0", "p1", true),
             // Inside a derived table the value is computed before the padding.
             ("SELECT s.w FROM t1 LEFT JOIN (SELECT t2.p1 AS w FROM t2) AS s ON FALSE", "p1", false),
-            ("SELECT 1 FROM t1 LEFT JOIN t2 ON TRUE WHERE EXISTS (SELECT 1 FROM t1 AS a WHERE a.c0 = t2.p1)", "p1", true),
+            (
+                "SELECT 1 FROM t1 LEFT JOIN t2 ON TRUE WHERE EXISTS (SELECT 1 FROM t1 AS a WHERE a.c0 = t2.p1)",
+                "p1",
+                true,
+            ),
             ("SELECT 1 FROM t1 JOIN (t2 LEFT JOIN t1 AS b ON TRUE) ON b.q1", "q1", true),
         ] {
             assert_eq!(demand(sql, name), demanded, "{sql}");

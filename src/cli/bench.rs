@@ -43,7 +43,8 @@ enum BenchCommand {
 
 #[derive(Serialize)]
 struct Suite {
-    suite: String,
+    #[serde(rename = "suite")]
+    name: String,
     version: String,
     cases: u64,
     statements: u64,
@@ -71,7 +72,7 @@ pub(super) fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
         } else {
             println!(
                 "{}: {:.0} cases per CPU second, {:.0} % inside the engine, {} cases, {} skipped, {} MB",
-                suite.suite,
+                suite.name,
                 suite.cases_per_cpu_second,
                 suite.engine_share * 100.0,
                 suite.cases,
@@ -99,6 +100,7 @@ fn measure(
         data_dir: common.data_dir(),
         out_dir: scratch.clone(),
         seed,
+        catalogue: Vec::new(),
         classes,
         snippet_percent: 35,
         findings_per_class_max: FINDINGS_PER_CLASS_MAX,
@@ -112,7 +114,7 @@ fn measure(
     }
     std::fs::remove_dir_all(&scratch)?;
     Ok(Suite {
-        suite: suite.to_owned(),
+        name: suite.to_owned(),
         version: target.open(&common.data_dir(), crate::config::STATEMENT_LIMITS)?.version(),
         cases: stats.outcomes.cases(),
         statements: stats.statements,

@@ -96,7 +96,7 @@ pub(super) fn run(args: BugArgs) -> anyhow::Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        BugCommand::Replay { id, dbms, place } => replay(&id, dbms, &place),
+        BugCommand::Replay { id, dbms, place } => replay(&id, dbms.as_deref(), &place),
         BugCommand::Spans { place } => spans(&place),
     }
 }
@@ -142,12 +142,12 @@ async fn replay_on(dir: &Path, dbms: Option<&str>, place: &Where) -> anyhow::Res
     }
 }
 
-fn replay(id: &str, dbms: Option<String>, place: &Where) -> anyhow::Result<ExitCode> {
+fn replay(id: &str, dbms: Option<&str>, place: &Where) -> anyhow::Result<ExitCode> {
     let (dir, finding) = finding::find(&place.findings, id)?;
     // A target that cannot be opened is said here, with what to do, not as a failed process.
-    let target: crate::dbms::target::Target = dbms.as_deref().unwrap_or(&finding.dbms).parse()?;
+    let target: crate::dbms::target::Target = dbms.unwrap_or(&finding.dbms).parse()?;
     drop(target.open(&place.common.data_dir(), crate::config::STATEMENT_LIMITS)?);
-    let replayed = super::runtime()?.block_on(replay_on(&dir, dbms.as_deref(), place))?;
+    let replayed = super::runtime()?.block_on(replay_on(&dir, dbms, place))?;
     let shows = !matches!(&replayed, Ok(r) if r.state != "shows");
     match (&replayed, place.json) {
         (Ok(replayed), true) => println!("{}", serde_json::to_string(replayed)?),

@@ -5,6 +5,7 @@ use crate::config::{CASES_PER_BLOCK, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
 use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
 use clap::Args;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -26,6 +27,9 @@ pub(super) struct CaseArgs {
     /// The case in the block [default: all]
     #[arg(long)]
     case: Option<u32>,
+    /// Class files, as in the campaign
+    #[arg(long, value_name = "FILE")]
+    catalogue: Vec<PathBuf>,
     /// Only classes whose name matches, as in the campaign
     #[arg(long = "class", value_name = "GLOB")]
     classes: Vec<String>,
@@ -44,6 +48,7 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
         data_dir: args.common.data_dir(),
         out_dir: PathBuf::new(),
         seed: args.seed,
+        catalogue: args.catalogue,
         classes: args.classes,
         snippet_percent: args.snippets,
         findings_per_class_max: FINDINGS_PER_CLASS_MAX,
@@ -51,20 +56,21 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
     })?;
     let cases = args.case.map_or(0..CASES_PER_BLOCK, |case| case..case + 1);
     let mut shown: Vec<String> = Vec::new();
+    let mut out = std::io::stdout().lock();
     for case in cases {
         let finding = executor.describe(args.block, case);
         if case == 0 || shown.is_empty() {
-            println!("-- class {}", finding.class);
+            writeln!(out, "-- class {}", finding.class)?;
         }
         for statement in finding.statements.iter().skip(shown.len()) {
-            println!("{statement};");
+            writeln!(out, "{statement};")?;
         }
-        println!("-- case {case}");
+        writeln!(out, "-- case {case}")?;
         for query in &finding.queries {
             if query.disable_mask != 0 {
-                println!("-- with optimizations {:#x} disabled", query.disable_mask);
+                writeln!(out, "-- with optimizations {:#x} disabled", query.disable_mask)?;
             }
-            println!("{};", query.sql);
+            writeln!(out, "{};", query.sql)?;
         }
         shown.clone_from(&finding.statements);
     }

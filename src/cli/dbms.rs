@@ -111,7 +111,7 @@ fn list(known: bool, json: bool, common: &Common) -> anyhow::Result<()> {
 
 fn check(dbms: &str, common: &Common) -> anyhow::Result<()> {
     let target: Target = dbms.parse()?;
-    let session = Session::open(&target, &common.data_dir(), &[], 100)?;
+    let session = Session::open(&target, &common.data_dir(), &[], &[], 100, &mut || ())?;
     println!("{target}: version {} ({})", session.version, session.build_id);
     println!("{} classes, {} corpus snippets", session.oracle.classes().len(), session.snippets);
     println!("guarantees: {}", session.profile.guarantees.iter().cloned().collect::<Vec<_>>().join(", "));

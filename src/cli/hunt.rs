@@ -21,10 +21,12 @@ use std::time::{Duration, Instant};
 /// (report.md) and everything needed to show it again (case.json). Ctrl-C ends the hunt with its summary; a second one
 /// ends it at once. Exit status: 0 nothing found, 1 bugs found, 2 could not run.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  caqtus hunt --for 10m\n  caqtus hunt --dbms sqlite@3.39.2 --for 2m --workers 2\n  \
-    caqtus hunt --class 'norec-*' --cases 100000 --seed 7 --json")]
+#[command(
+    after_help = "Examples:\n  caqtus hunt --for 10m\n  caqtus hunt --dbms sqlite@3.39.2 --for 2m --workers 2\n  \
+    caqtus hunt --class 'norec-*' --cases 100000 --seed 7 --json"
+)]
 pub(super) struct HuntArgs {
-    /// The target: sqlite, sqlite@VERSION, or sqlite:/path/to/libsqlite3.so
+    /// The target: sqlite, sqlite@VERSION, or `sqlite:/path/to/libsqlite3.so`
     #[arg(long, default_value = "sqlite")]
     dbms: String,
     /// Stop after this time: 90s, 10m, 2h
@@ -36,6 +38,9 @@ pub(super) struct HuntArgs {
     /// The seed: the same seed on the same version gives the same cases [default: from the clock]
     #[arg(long)]
     seed: Option<u64>,
+    /// Use the classes of this file in place of the shipped catalogue; may be given several times
+    #[arg(long, value_name = "FILE")]
+    catalogue: Vec<PathBuf>,
     /// Only classes whose name matches; * stands for any text; may be given several times
     #[arg(long = "class", value_name = "GLOB")]
     classes: Vec<String>,
@@ -52,8 +57,11 @@ pub(super) struct HuntArgs {
     #[arg(long, value_name = "N", default_value_t = FINDINGS_PER_CLASS_MAX)]
     keep: usize,
     /// Go on with the campaign in --out where it stopped, with its target, seed and classes
-    #[arg(long, conflicts_with_all = ["seed", "classes"])]
+    #[arg(long, conflicts_with_all = ["seed", "classes", "catalogue"])]
     resume: bool,
+    /// A statement that still runs after this time, despite the limits inside the engine, is a hang
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    hang_after: Duration,
     /// One JSON object as the last line of standard output
     #[arg(long)]
     json: bool,
@@ -73,6 +81,7 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
             data_dir: args.common.data_dir(),
             out_dir: args.out.clone(),
             seed: args.seed.unwrap_or_else(clock::unix_nanos),
+            catalogue: args.catalogue,
             classes: args.classes,
             snippet_percent: args.snippets,
             findings_per_class_max: args.keep,
@@ -81,6 +90,7 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
         workers: args.workers.map_or_else(cores, usize::from),
         time_max: args.time,
         cases_max: args.cases,
+        hang_after: args.hang_after,
         resume: args.resume,
     };
     // Fail here, with a whole error chain, rather than in every executor.
@@ -221,7 +231,8 @@ struct Display {
 impl Display {
     fn new(quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
-        let target = if quiet || !terminal { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(8) };
+        let target =
+            if quiet || !terminal { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(8) };
         let bar = ProgressBar::with_draw_target(None, target);
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}") {
             bar.set_style(style);

@@ -36,7 +36,7 @@ pub struct Cli {
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 pub struct Common {
-    /// Where installed engines and caches are [default: $XDG_DATA_HOME/caqtus or ~/.local/share/caqtus]
+    /// Where installed engines and caches are [default: `$XDG_DATA_HOME/caqtus` or `~/.local/share/caqtus`]
     #[arg(long, env = "CAQTUS_DATA", value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -68,7 +68,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Dbms(args) => dbms::run(args),
         Command::Oracle(args) => oracle::run(args),
         Command::Case(args) => case::run(args),
-        Command::Selftest(args) => selftest::run(args),
+        Command::Selftest(args) => selftest::run(&args),
         Command::Bench(args) => bench::run(args),
         Command::Execute(args) => execute::run(args),
     }
@@ -90,10 +90,7 @@ fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
         _ => return Err(format!("`{text}` is no duration; write 90s, 10m or 2h")),
     };
     let number: u64 = number.parse().map_err(|_| format!("`{text}` is no duration; write 90s, 10m or 2h"))?;
-    number
-        .checked_mul(factor)
-        .map(std::time::Duration::from_secs)
-        .ok_or_else(|| format!("`{text}` is too long"))
+    number.checked_mul(factor).map(std::time::Duration::from_secs).ok_or_else(|| format!("`{text}` is too long"))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 /// An expression from the corpus. Its claims are filled in by validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent properties, each read by name")]
 pub struct Snippet {
     /// As written.
     pub sql: String,
@@ -221,7 +222,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_mapped_is_refused() {
-        for sql in ["c_int + 1", "(SELECT max(t.c_int) FROM t)", "(SELECT 1 FROM t WHERE t.c_int = 1)", "t.nope", "t.c_int)"] {
+        for sql in
+            ["c_int + 1", "(SELECT max(t.c_int) FROM t)", "(SELECT 1 FROM t WHERE t.c_int = 1)", "t.nope", "t.c_int)"]
+        {
             assert!(parse(sql).is_err(), "{sql}");
         }
     }

@@ -83,9 +83,7 @@ fn examine(connection: &mut dyn Connection, snippet: &Snippet) -> Result<Snippet
         text
     };
     let refused = |reason: &str| Ok(SnippetVerdict::Refused(reason.to_owned()));
-    let mut values = |table: &str| {
-        connection.rows(&format!("SELECT c.rk, ({}) FROM {table} AS c", text(table)))
-    };
+    let mut values = |table: &str| connection.rows(&format!("SELECT c.rk, ({}) FROM {table} AS c", text(table)));
     if !values(EMPTY)?.is_empty() {
         return refused("gives a row on an empty table");
     }
@@ -148,11 +146,10 @@ mod tests {
         assert_eq!(verdict("t.c_text || 'x'"), valid(SqlType::Text, false, true));
         assert_eq!(verdict("t.c_int > 1"), valid(SqlType::Int, true, true));
         assert_eq!(verdict("coalesce(t.c_int, 7) % 5"), valid(SqlType::Int, false, false));
-        assert_eq!(verdict("CASE WHEN t.c_int > 0 THEN 1 ELSE 'a' END"), SnippetVerdict::Valid {
-            ty: None,
-            boolean_valued: false,
-            null_preserving: false
-        });
+        assert_eq!(
+            verdict("CASE WHEN t.c_int > 0 THEN 1 ELSE 'a' END"),
+            SnippetVerdict::Valid { ty: None, boolean_valued: false, null_preserving: false }
+        );
     }
 
     #[test]

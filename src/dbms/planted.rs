@@ -90,6 +90,10 @@ impl<C: Connection> Planted<C> {
     /// flaky one.
     fn triggers(&mut self, sql: &str) -> bool {
         self.queries += 1;
+        // Validation of the snippets is left alone, so that every fault meets the same cases.
+        if sql.contains("snippet_") {
+            return false;
+        }
         let filtered = || sql.contains(" WHERE ") && !sql.contains("UNION ALL") && sql.starts_with("SELECT");
         let rare = || {
             let sum = sql.bytes().fold(0u64, |h, b| h.wrapping_mul(31).wrapping_add(u64::from(b)));
@@ -127,8 +131,10 @@ impl<C: Connection> Connection for Planted<C> {
         let mut bag = BagHash::default();
         for row in self.rows(sql)? {
             let mut hash = RowHash::default();
-            row.iter().for_each(|v| hash.value(v));
-            bag.add(hash);
+            for value in &row {
+                hash.value(value);
+            }
+            bag.add(&hash);
         }
         Ok(bag)
     }

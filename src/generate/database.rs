@@ -35,18 +35,18 @@ pub struct Database {
 const EPOCHS: usize = 3;
 
 /// A predicate or expression for an index: no subqueries, no aliases.
-const INDEXABLE: Want =
-    Want { kind: Kind::Any, null_preserving: false, binary: false, subqueries: false, depth: 2 };
+const INDEXABLE: Want = Want { kind: Kind::Any, null_preserving: false, binary: false, subqueries: false, depth: 2 };
 
 /// Makes a database for a class.
 pub fn database(class: &OracleClass, capabilities: &Capabilities, rng: &mut Rng) -> Database {
     let literals = Literals::draw(&capabilities.profile, rng);
-    let mut builder = Builder { class, capabilities, literals, statements: Vec::new(), tables: Vec::new(), virtual_: Vec::new() };
+    let mut builder =
+        Builder { class, capabilities, literals, statements: Vec::new(), tables: Vec::new(), virtual_: Vec::new() };
     builder.start(rng);
     for relation in 0..class.names.relations.len() {
         builder.create(relation, rng);
     }
-    let mut parents: Vec<Vec<Vec<Arc<str>>>> = Vec::new();
+    let mut parents: Vec<Rows> = Vec::new();
     for relation in 0..class.names.relations.len() {
         let rows = builder.fill(relation, &parents, rng);
         parents.push(rows);
@@ -70,6 +70,16 @@ pub fn database(class: &OracleClass, capabilities: &Capabilities, rng: &mut Rng)
     }
     Database { epochs, tables: builder.tables, table_fills, literals: builder.literals, favourites }
 }
+
+/// An expression as an index or a column definition wants it, its columns without a qualifier.
+fn unqualified(node: &Node) -> String {
+    let mut text = String::new();
+    node.render("", &mut text);
+    text
+}
+
+/// The class columns' literals of each row of a table.
+type Rows = Vec<Vec<Arc<str>>>;
 
 struct Builder<'a> {
     class: &'a OracleClass,
@@ -129,14 +139,18 @@ impl Builder<'_> {
                 part.push_str(" NOT NULL");
             }
             parts.push(part);
-            info.columns.push(ColumnInfo { name: column.name.as_str().into(), ty: Some(column.ty), binary: true, given: true });
+            info.columns.push(ColumnInfo {
+                name: column.name.as_str().into(),
+                ty: Some(column.ty),
+                binary: true,
+                given: true,
+            });
         }
         if own {
             self.extra_columns(&table, strict.is_some(), &mut info, &mut parts, rng);
         }
-        let list = |columns: &[usize]| {
-            columns.iter().map(|c| table.columns[*c].name.as_str()).collect::<Vec<_>>().join(", ")
-        };
+        let list =
+            |columns: &[usize]| columns.iter().map(|c| table.columns[*c].name.as_str()).collect::<Vec<_>>().join(", ");
         if key_inline.is_none() && !table.primary_key.is_empty() {
             parts.push(format!("PRIMARY KEY({})", list(&table.primary_key)));
         }
@@ -157,7 +171,8 @@ impl Builder<'_> {
         if !table.primary_key.is_empty() && chance(rng, 30) {
             options.push("WITHOUT ROWID".to_owned());
         }
-        self.statements.push(format!("CREATE TABLE {name}({}) {}", parts.join(", "), options.join(", ")).trim().to_owned());
+        self.statements
+            .push(format!("CREATE TABLE {name}({}) {}", parts.join(", "), options.join(", ")).trim().to_owned());
         self.tables.push(info);
         self.virtual_.push(false);
     }
@@ -175,8 +190,7 @@ impl Builder<'_> {
     fn create_virtual(&mut self, relation: usize, template: &str) {
         let table = self.relation(relation).clone();
         let extra = format!("{}_x", table.name);
-        let statement =
-            template.replace("#N", &table.name).replace("#C", &table.columns[0].name).replace("#X", &extra);
+        let statement = template.replace("#N", &table.name).replace("#C", &table.columns[0].name).replace("#X", &extra);
         self.statements.push(statement);
         let column =
             |name: String, ty| ColumnInfo { name: name.as_str().into(), ty: Some(ty), binary: true, given: true };
@@ -195,21 +209,27 @@ impl Builder<'_> {
         if table.primary_key.is_empty() && chance(rng, 20) {
             let name = format!("{}_id", table.name);
             parts.push(format!("{name} INTEGER PRIMARY KEY"));
-            info.columns.push(ColumnInfo { name: name.as_str().into(), ty: Some(SqlType::Int), binary: true, given: false });
+            info.columns.push(ColumnInfo {
+                name: name.as_str().into(),
+                ty: Some(SqlType::Int),
+                binary: true,
+                given: false,
+            });
         }
         for at in 0..rng.random_range(0..4) {
             let name = format!("{}_x{at}", table.name);
             let ty = if chance(rng, 55) { Some(any_type(rng)) } else { None };
             let mut part = format!("{name} {}", self.type_name(ty, strict, rng)).trim().to_owned();
             let mut binary = true;
-            if (ty.is_none() || ty == Some(SqlType::Text)) && chance(rng, 40) {
-                if let Some(collation) = pick(rng, &self.capabilities.profile.collations) {
-                    let _ = write!(part, " COLLATE {collation}");
-                    binary = collation == "BINARY";
-                }
+            if (ty.is_none() || ty == Some(SqlType::Text))
+                && chance(rng, 40)
+                && let Some(collation) = pick(rng, &self.capabilities.profile.collations)
+            {
+                let _ = write!(part, " COLLATE {collation}");
+                binary = collation == "BINARY";
             }
             if self.capabilities.generated_columns && chance(rng, 10) {
-                let text = self.text(&self.generator().generate(info, INDEXABLE, rng));
+                let text = unqualified(&self.generator().generate(info, INDEXABLE, rng));
                 let _ = write!(part, " AS ({text}) {}", if chance(rng, 50) { "VIRTUAL" } else { "STORED" });
                 parts.push(part);
                 // The expression's value may be of any type.
@@ -244,18 +264,12 @@ impl Builder<'_> {
         ExprGenerator { grammar: &self.capabilities.grammar, literals: &self.literals, tables: &self.tables }
     }
 
-    fn text(&self, node: &Node) -> String {
-        let mut text = String::new();
-        node.render("", &mut text);
-        text
-    }
-
     fn expression(&self, relation: usize, rng: &mut Rng) -> Node {
         self.generator().generate(&self.tables[relation], INDEXABLE, rng)
     }
 
     /// Inserts rows and returns the class columns' literals of each, for foreign keys.
-    fn fill(&mut self, relation: usize, parents: &[Vec<Vec<Arc<str>>>], rng: &mut Rng) -> Vec<Vec<Arc<str>>> {
+    fn fill(&mut self, relation: usize, parents: &[Rows], rng: &mut Rng) -> Rows {
         let few = self.tables.len() > 2;
         let count = match rng.random_range(0..100) {
             0..12 => 0,
@@ -264,14 +278,15 @@ impl Builder<'_> {
             _ if few => rng.random_range(6..13),
             _ => rng.random_range(20..60),
         };
-        let rows: Vec<(Vec<Arc<str>>, Vec<Arc<str>>)> =
-            (0..count).map(|_| self.row(relation, parents, rng)).collect();
+        let rows: Vec<_> = (0..count).map(|_| self.row(relation, parents, rng)).collect();
         let at_once = chance(rng, 50) && self.relation(relation).foreign_keys.is_empty();
-        let tuples: Vec<String> =
-            rows.iter().map(|(class, extra)| {
+        let tuples: Vec<String> = rows
+            .iter()
+            .map(|(class, extra)| {
                 let all: Vec<&str> = class.iter().chain(extra).map(|v| &**v).collect();
                 format!("({})", all.join(", "))
-            }).collect();
+            })
+            .collect();
         let head = self.insert_head(relation, rng);
         if at_once && !tuples.is_empty() {
             self.statements.push(format!("{head} {}", tuples.join(", ")));
@@ -295,13 +310,11 @@ impl Builder<'_> {
         format!("{} {}({}) VALUES", insert.map_or("INSERT INTO", String::as_str), info.name, columns.join(", "))
     }
 
-    fn row(&self, relation: usize, parents: &[Vec<Vec<Arc<str>>>], rng: &mut Rng) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
+    /// The literals of a row: of the class columns, and of the extra columns that are given a value.
+    fn row(&self, relation: usize, parents: &[Rows], rng: &mut Rng) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
         let table = self.relation(relation);
-        let mut class: Vec<Arc<str>> = table
-            .columns
-            .iter()
-            .map(|c| self.literals.value(c.ty, if c.not_null { 0 } else { 20 }, rng))
-            .collect();
+        let mut class: Vec<Arc<str>> =
+            table.columns.iter().map(|c| self.literals.value(c.ty, if c.not_null { 0 } else { 20 }, rng)).collect();
         for key in &table.foreign_keys {
             let parent = parents.get(key.table).and_then(|rows| pick(rng, rows));
             let nullable = key.columns.iter().all(|c| !table.columns[*c].not_null);
@@ -319,9 +332,7 @@ impl Builder<'_> {
         }
         let info = &self.tables[relation];
         let extra = self.given(relation).into_iter().filter(|c| *c >= table.columns.len());
-        let extra = extra
-            .map(|c| self.literals.of(info.columns[c].ty, 20, rng))
-            .collect();
+        let extra = extra.map(|c| self.literals.of(info.columns[c].ty, 20, rng)).collect();
         (class, extra)
     }
 
@@ -335,8 +346,8 @@ impl Builder<'_> {
         let mut keys = Vec::new();
         for _ in 0..rng.random_range(1..4) {
             let mut key = match (pick(rng, &favourites[relation]), pick(rng, &info.columns)) {
-                (Some(favourite), _) if chance(rng, 15) => format!("({})", self.text(favourite)),
-                (_, Some(_)) if chance(rng, 10) => format!("({})", self.text(&self.expression(relation, rng))),
+                (Some(favourite), _) if chance(rng, 15) => format!("({})", unqualified(favourite)),
+                (_, Some(_)) if chance(rng, 10) => format!("({})", unqualified(&self.expression(relation, rng))),
                 (_, Some(column)) => column.name.to_string(),
                 _ => continue,
             };
@@ -355,8 +366,8 @@ impl Builder<'_> {
             format!("CREATE {unique}INDEX i{} ON {}({})", rng.random_range(0..1_000_000), info.name, keys.join(", "));
         if chance(rng, 35) {
             let predicate = match pick(rng, &favourites[relation]) {
-                Some(favourite) if chance(rng, 70) => self.text(favourite),
-                _ => self.text(&self.expression(relation, rng)),
+                Some(favourite) if chance(rng, 70) => unqualified(favourite),
+                _ => unqualified(&self.expression(relation, rng)),
             };
             let _ = write!(statement, " WHERE {predicate}");
         }
@@ -386,8 +397,8 @@ impl Builder<'_> {
         let relation = rng.random_range(0..self.tables.len());
         let name = self.tables[relation].name.clone();
         let condition = |builder: &Self, rng: &mut Rng| match pick(rng, &favourites[relation]) {
-            Some(favourite) if chance(rng, 50) => builder.text(favourite),
-            _ => builder.text(&builder.expression(relation, rng)),
+            Some(favourite) if chance(rng, 50) => unqualified(favourite),
+            _ => unqualified(&builder.expression(relation, rng)),
         };
         match rng.random_range(0..10) {
             0..=2 => {
@@ -402,11 +413,11 @@ impl Builder<'_> {
                 let given = self.given(relation);
                 let Some(at) = pick(rng, &given).copied() else { return };
                 let column = self.tables[relation].columns[at].clone();
-                let null_percent = if self.relation(relation).columns.get(at).is_some_and(|c| c.not_null) { 0 } else { 20 };
+                let null_percent =
+                    if self.relation(relation).columns.get(at).is_some_and(|c| c.not_null) { 0 } else { 20 };
                 let value = self.literals.of(column.ty, null_percent, rng);
                 let update = pick(rng, &self.capabilities.profile.updates).map_or("UPDATE", String::as_str);
-                let statement =
-                    format!("{update} {name} SET {} = {value} WHERE {}", column.name, condition(self, rng));
+                let statement = format!("{update} {name} SET {} = {value} WHERE {}", column.name, condition(self, rng));
                 self.statements.push(statement);
             }
             5 => {

@@ -235,12 +235,8 @@ impl ExprGenerator<'_> {
                 other => *other,
             };
             let inside = op.inner[at] && inner_table.is_some();
-            let want = Want {
-                kind,
-                null_preserving: want.null_preserving && at == carrier,
-                depth: want.depth - 1,
-                ..want
-            };
+            let want =
+                Want { kind, null_preserving: want.null_preserving && at == carrier, depth: want.depth - 1, ..want };
             self.node(if inside { &inner_scopes } else { scopes }, want, rng)
         });
         let operands = operands.collect();
@@ -321,8 +317,7 @@ mod tests {
         (node, text)
     }
 
-    const FREE: Want =
-        Want { kind: Kind::Any, null_preserving: false, binary: false, subqueries: true, depth: 3 };
+    const FREE: Want = Want { kind: Kind::Any, null_preserving: false, binary: false, subqueries: true, depth: 3 };
 
     #[test]
     fn the_demands_hold_on_every_tree() {

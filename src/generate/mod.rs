@@ -66,9 +66,10 @@ impl Capabilities {
         let joins = joins.cloned().collect();
         let options = profile.table_options.iter().filter(|o| accepts(&format!("CREATE TABLE probe(c INT) {o}")));
         let table_options = options.cloned().collect();
-        let virtual_tables = profile.virtual_tables.iter().filter(|template| {
-            accepts(&template.replace("#N", "probe").replace("#C", "c").replace("#X", "x"))
-        });
+        let virtual_tables = profile
+            .virtual_tables
+            .iter()
+            .filter(|template| accepts(&template.replace("#N", "probe").replace("#C", "c").replace("#X", "x")));
         let virtual_tables = virtual_tables.cloned().collect();
         let generated_columns = accepts("CREATE TABLE probe(c INT, g AS (c))");
         let grammar = expr::Grammar::new(expr::known_operators(&profile, &mut accepts));

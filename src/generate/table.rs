@@ -14,12 +14,7 @@ use rand::RngExt as _;
 use std::fmt::Write as _;
 
 /// Generates the body of a table placeholder with the given columns, reading some of the generator's tables.
-pub fn query(
-    generator: &ExprGenerator,
-    capabilities: &Capabilities,
-    columns: &[ColumnInfo],
-    rng: &mut Rng,
-) -> String {
+pub fn query(generator: &ExprGenerator, capabilities: &Capabilities, columns: &[ColumnInfo], rng: &mut Rng) -> String {
     let tables = generator.tables;
     let Some(first) = pick(rng, tables) else { return values(generator, columns, rng) };
     let query = QueryGenerator { generator, capabilities, columns };
@@ -100,7 +95,9 @@ impl QueryGenerator<'_> {
                 } else {
                     let aggregate = pick(rng, &["MIN", "MAX"]).copied().unwrap_or("MAX");
                     text = match column.ty {
-                        Some(SqlType::Int) if chance(rng, 40) => format!("CAST(COUNT({text}) AS {})", self.cast(SqlType::Int)),
+                        Some(SqlType::Int) if chance(rng, 40) => {
+                            format!("CAST(COUNT({text}) AS {})", self.cast(SqlType::Int))
+                        }
                         Some(ty) => format!("CAST({aggregate}({text}) AS {})", self.cast(ty)),
                         None => format!("{aggregate}({text})"),
                     };

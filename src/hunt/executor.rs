@@ -46,9 +46,17 @@ impl Executor {
     /// Opens the target of a configuration.
     pub fn new(config: ExecutorConfig) -> Result<Self, SessionError> {
         let target: Target = config.dbms.parse().map_err(SessionError::Target)?;
-        let session = Session::open(&target, &config.data_dir, &config.classes, config.snippet_percent)?;
-        let recorder = Recorder::create(&config.recorder)
+        let mut recorder = Recorder::create(&config.recorder)
             .map_err(|source| SessionError::Cache { path: config.recorder.display().to_string(), source })?;
+        let mut tick = || recorder.note(0, 0, SETUP);
+        let session = Session::open(
+            &target,
+            &config.data_dir,
+            &config.catalogue,
+            &config.classes,
+            config.snippet_percent,
+            &mut tick,
+        )?;
         Ok(Self { config, session, recorder, stats: Stats::default(), kept: HashMap::new(), replaced: false })
     }
 
@@ -113,7 +121,11 @@ impl Executor {
             }
             round.case(&mut stream(self.config.seed, &[CASE_STREAM, block, u64::from(number)]), &mut case);
             self.stats.digest = self.stats.digest.wrapping_add(digest(at, round, &case));
-            let outcome = if usable { self.judge(round, &case, at, found)? } else { Outcome::Skipped("set-up failed".to_owned()) };
+            let outcome = if usable {
+                self.judge(round, &case, at, found)?
+            } else {
+                Outcome::Skipped("set-up failed".to_owned())
+            };
             if std::mem::take(&mut self.replaced) && number + 1 < end {
                 usable = self.reset(at);
                 applied = 0;
@@ -169,7 +181,7 @@ impl Executor {
             });
             match result {
                 Ok(bag) => differs |= *first.get_or_insert(bag) != bag,
-                Err(error) => return self.failed_query(round, case, at, error, found),
+                Err(error) => return self.failed_query(round, case, at, &error, found),
             }
         }
         if differs { self.examine(round, case, at, found) } else { Ok(Outcome::Pass) }
@@ -180,7 +192,7 @@ impl Executor {
         round: &dyn Round,
         case: &TestCase,
         at: At,
-        error: EngineError,
+        error: &EngineError,
         found: &mut dyn FnMut(FoundReport) -> io::Result<()>,
     ) -> io::Result<Outcome> {
         match error.class {
@@ -218,24 +230,29 @@ impl Executor {
                 return self.flaky(round, case, at, &statements, "did not repeat on a fresh database");
             }
         };
-        if kind == FindingKind::WrongResult
-            && broken_claim(connection, &round.claims(case)).is_some()
-        {
+        if kind == FindingKind::WrongResult && broken_claim(connection, &round.claims(case)).is_some() {
             return Ok(Outcome::Skipped("a claim about a snippet does not hold".to_owned()));
         }
         let kept = self.kept.entry((round.class().to_owned(), kind)).or_default();
         if *kept < self.config.findings_per_class_max {
             *kept += 1;
             let finding = self.reduced(round, case, at, kind, statements, involved);
-            found(self.write(finding, &self.config.out_dir.clone())?)?;
+            found(self.write(&finding, &self.config.out_dir.clone())?)?;
         }
         Ok(Outcome::Fail(kind.to_string()))
     }
 
-    fn flaky(&mut self, round: &dyn Round, case: &TestCase, at: At, statements: &[String], why: &str) -> io::Result<Outcome> {
+    fn flaky(
+        &mut self,
+        round: &dyn Round,
+        case: &TestCase,
+        at: At,
+        statements: &[String],
+        why: &str,
+    ) -> io::Result<Outcome> {
         let queries: Vec<usize> = (0..case.queries().len()).collect();
         let finding = self.finding(round, case, at, FindingKind::WrongResult, statements, &queries);
-        self.write(finding, &self.config.out_dir.join("flaky"))?;
+        self.write(&finding, &self.config.out_dir.join("flaky"))?;
         Ok(Outcome::Warning(format!("flaky: {why}")))
     }
 
@@ -249,10 +266,12 @@ impl Executor {
         involved: Vec<usize>,
     ) -> Finding {
         let recorder = &mut self.recorder;
+        let protected = self.session.profile.start.clone();
         let mut reduction = Reduction {
             connection: self.session.connection.as_mut(),
             round,
             statements,
+            protected,
             case: case.clone(),
             queries: involved,
             attempts: REDUCE_ATTEMPTS_MAX,
@@ -333,7 +352,7 @@ impl Executor {
         finding
     }
 
-    fn write(&self, finding: Finding, parent: &Path) -> io::Result<FoundReport> {
+    fn write(&self, finding: &Finding, parent: &Path) -> io::Result<FoundReport> {
         let dir = finding.write(parent, &self.session.profile)?;
         Ok(finding.found(&dir))
     }

@@ -23,7 +23,7 @@ pub struct Position {
 /// Added to the number of a set-up statement.
 pub const SETUP: u64 = 1 << 32;
 
-const LENGTH: u64 = 32;
+const LENGTH: usize = 32;
 
 /// The writing end, in the executor.
 pub struct Recorder {
@@ -36,7 +36,7 @@ impl Recorder {
     #[allow(unsafe_code)]
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-        file.set_len(LENGTH)?;
+        file.set_len(LENGTH as u64)?;
         // SAFETY: the file is this executor's own and keeps its length; the supervisor only reads it, and a torn read
         // gives it a wrong position of a case that it then cannot confirm, never undefined behaviour here.
         let map = unsafe { MmapMut::map_mut(&file)? };
@@ -55,7 +55,7 @@ impl Recorder {
 /// Reads what an executor noted last; `None` if it noted nothing.
 pub fn read(path: &Path) -> io::Result<Option<Position>> {
     use std::io::Read as _;
-    let mut bytes = [0; LENGTH as usize];
+    let mut bytes = [0; LENGTH];
     File::open(path)?.read_exact(&mut bytes)?;
     let word = |at: usize| bytes[at * 8..at * 8 + 8].iter().rev().fold(0, |acc, b| (acc << 8) | u64::from(*b));
     let position = Position { block: word(0), case: word(1), statement: word(2), tick: word(3) };

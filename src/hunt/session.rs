@@ -1,7 +1,7 @@
 //! A target made ready for testing: connected, probed, with the snippets and classes that hold on it.
 
-use crate::caq::class::{ClassError, OracleClass};
-use crate::catalogue;
+use crate::caq::class::OracleClass;
+use crate::catalogue::{self, CatalogueError};
 use crate::config::{STATEMENT_LIMITS, matches_glob};
 use crate::corpus::snippet::Snippet;
 use crate::corpus::validate::{self, SnippetVerdict};
@@ -29,8 +29,8 @@ pub enum SessionError {
     #[error(transparent)]
     Profile(#[from] ProfileError),
     /// The catalogue is broken.
-    #[error("the catalogue of oracle classes is broken")]
-    Classes(#[from] ClassError),
+    #[error("the oracle classes cannot be used")]
+    Classes(#[from] CatalogueError),
     /// No class is left.
     #[error("no class matches {patterns}; `caqtus oracle list` shows the classes")]
     NoClass {
@@ -65,19 +65,26 @@ pub struct Session {
 }
 
 impl Session {
-    /// Connects, validates snippets (or reads the cache of an earlier validation) and selects classes.
+    /// Connects, validates snippets (or reads the cache of an earlier validation) and selects classes. `tick` is called
+    /// before each snippet, so that a watcher sees progress.
     pub fn open(
         target: &Target,
         data_dir: &Path,
+        catalogue: &[PathBuf],
         patterns: &[String],
         snippet_percent: u32,
+        tick: &mut dyn FnMut(),
     ) -> Result<Self, SessionError> {
         let mut connection = target.open(data_dir, STATEMENT_LIMITS)?;
         let profile = catalogue::profile(target.dialect())?;
-        let snippets = if snippet_percent > 0 { validated(target, data_dir, connection.as_mut(), &profile)? } else { Vec::new() };
+        let snippets = if snippet_percent > 0 {
+            validated(target, data_dir, connection.as_mut(), &profile, tick)?
+        } else {
+            Vec::new()
+        };
         let count = snippets.len();
         let capabilities = Capabilities::probe(profile.clone(), snippets, |sql| connection.accepts(sql));
-        let classes = select(catalogue::classes()?, patterns);
+        let classes = select(catalogue::classes_from(catalogue)?, patterns);
         let mut built: Vec<String> = Vec::new();
         let oracle = CaqOracle::new(classes, capabilities, snippet_percent, |statements, sql| {
             if built != statements {
@@ -128,6 +135,7 @@ fn validated(
     data_dir: &Path,
     connection: &mut dyn Connection,
     profile: &Profile,
+    tick: &mut dyn FnMut(),
 ) -> Result<Vec<Arc<Snippet>>, SessionError> {
     let (snippets, _) = catalogue::snippets(profile);
     let setup = validate::setup(profile);
@@ -155,6 +163,7 @@ fn validated(
         };
         confirm::build(connection, &setup).map_err(TargetError::from)?;
         for at in next..snippets.len() {
+            tick();
             write(at, None).map_err(cache_error)?;
             let verdict = validate::validate(connection, &snippets[at]);
             write(at, Some(verdict.clone())).map_err(cache_error)?;

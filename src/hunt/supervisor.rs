@@ -8,7 +8,7 @@ use super::recorder::{self, Position};
 use super::stats::{Outcome, Stats};
 use crate::catalogue;
 use crate::clock;
-use crate::config::{CASES_PER_BLOCK, ExecutorConfig, HANG_MS, START_MS, STATE_EVERY_MS};
+use crate::config::{CASES_PER_BLOCK, ExecutorConfig, START_MS, STATE_EVERY_MS};
 use crate::dbms::target::Target;
 use crate::triage::finding::{Finding, FindingKind};
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,8 @@ pub struct HuntPlan {
     pub time_max: Option<Duration>,
     /// Stop after this many cases.
     pub cases_max: Option<u64>,
+    /// A statement that runs longer, despite the limits inside the engine, is a hang.
+    pub hang_after: Duration,
     /// Go on where the campaign in the output directory stopped.
     pub resume: bool,
 }
@@ -97,6 +99,7 @@ pub trait Progress {
 struct Campaign {
     dbms: String,
     seed: u64,
+    catalogue: Vec<PathBuf>,
     classes: Vec<String>,
     snippet_percent: u32,
     /// Every block below this is done.
@@ -208,6 +211,7 @@ impl<'a> Hunt<'a> {
         let fresh = || Campaign {
             dbms: plan.executor.dbms.clone(),
             seed: plan.executor.seed,
+            catalogue: plan.executor.catalogue.clone(),
             classes: plan.executor.classes.clone(),
             snippet_percent: plan.executor.snippet_percent,
             done_below: 0,
@@ -224,6 +228,7 @@ impl<'a> Hunt<'a> {
         let mut plan = plan;
         plan.executor.dbms.clone_from(&campaign.dbms);
         plan.executor.seed = campaign.seed;
+        plan.executor.catalogue.clone_from(&campaign.catalogue);
         plan.executor.classes.clone_from(&campaign.classes);
         plan.executor.snippet_percent = campaign.snippet_percent;
         let (events, inbox) = mpsc::unbounded_channel();
@@ -385,7 +390,8 @@ impl<'a> Hunt<'a> {
         let config = ExecutorConfig { recorder: recorder.clone(), ..self.plan.executor.clone() };
         let process = Process::start(&config)?;
         let (orders, orders_in) = mpsc::unbounded_channel();
-        tokio::spawn(attend(id, process, orders_in, recorder.clone(), self.events.clone()));
+        let hang_after = self.plan.hang_after;
+        tokio::spawn(attend(id, process, orders_in, recorder.clone(), hang_after, self.events.clone()));
         self.workers.insert(id, Worker { orders, pending: Vec::new(), recorder, ready: false });
         Ok(())
     }
@@ -407,7 +413,8 @@ impl<'a> Hunt<'a> {
         let position = recorder::read(&worker.recorder).ok().flatten();
         let mut pending = worker.pending;
         if let (Some(position), true) = (position, worker.ready) {
-            let running = pending.iter().position(|o| matches!(o, Order::Run { block, .. } if *block == position.block));
+            let running =
+                pending.iter().position(|o| matches!(o, Order::Run { block, .. } if *block == position.block));
             if let Some(Order::Run { block, end: last, .. }) = running.map(|at| pending.remove(at)) {
                 let outcome = self.examine(position, end).await?;
                 self.campaign.stats.outcomes.count(&outcome);
@@ -432,30 +439,25 @@ impl<'a> Hunt<'a> {
         let Some(mut finding) = self.describe(position).await? else {
             return Ok(Outcome::Warning("an executor ended, and the case could not be made again".to_owned()));
         };
-        let kind = replay_in_process(&finding, &self.plan.executor.data_dir, &self.run_dir).await?;
+        let HuntPlan { executor, hang_after, .. } = &self.plan;
+        let kind = replay_in_process(&finding, &executor.data_dir, &self.run_dir, *hang_after).await?;
         let profile = catalogue::profile(self.target().map_or("sqlite", |t| t.dialect()))
             .map_err(|error| HuntError::Executor(error.to_string()))?;
         let out_dir = self.plan.executor.out_dir.clone();
         let write = |finding: &Finding, dir: &Path| {
-            finding
-                .write(dir, &profile)
-                .map_err(|source| HuntError::Io { what: dir.display().to_string(), source })
+            finding.write(dir, &profile).map_err(|source| HuntError::Io { what: dir.display().to_string(), source })
         };
-        match kind {
-            Some(kind) => {
-                finding.kind = kind;
-                finding.seal();
-                let dir = write(&finding, &out_dir)?;
-                self.found(finding.found(&dir));
-                Ok(Outcome::Fail(kind.to_string()))
-            }
-            None => {
-                finding.kind = if end == End::Hung { FindingKind::Hang } else { FindingKind::Crash };
-                finding.seal();
-                write(&finding, &out_dir.join("flaky"))?;
-                Ok(Outcome::Warning(format!("flaky: {} did not repeat in a fresh process", finding.kind)))
-            }
+        if let Some(kind) = kind {
+            finding.kind = kind;
+            finding.seal();
+            let dir = write(&finding, &out_dir)?;
+            self.found(finding.found(&dir));
+            return Ok(Outcome::Fail(kind.to_string()));
         }
+        finding.kind = if end == End::Hung { FindingKind::Hang } else { FindingKind::Crash };
+        finding.seal();
+        write(&finding, &out_dir.join("flaky"))?;
+        Ok(Outcome::Warning(format!("flaky: {} did not repeat in a fresh process", finding.kind)))
     }
 
     fn target(&self) -> Option<Target> {
@@ -468,7 +470,7 @@ impl<'a> Hunt<'a> {
         let case = u32::try_from(position.case).unwrap_or(u32::MAX);
         process.send(&Order::Describe { block: position.block, case }).await;
         loop {
-            match tokio::time::timeout(Duration::from_millis(HANG_MS), process.next()).await {
+            match tokio::time::timeout(Duration::from_millis(START_MS), process.next()).await {
                 Ok(Some(Report::Described(finding))) => return Ok(Some(*finding)),
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => return Ok(None),
@@ -482,6 +484,7 @@ async fn replay_in_process(
     finding: &Finding,
     data_dir: &Path,
     run_dir: &Path,
+    hang_after: Duration,
 ) -> Result<Option<FindingKind>, HuntError> {
     let path = run_dir.join("replay.json");
     let text = serde_json::to_string(finding).map_err(io::Error::other);
@@ -489,7 +492,7 @@ async fn replay_in_process(
         .map_err(|source| HuntError::Io { what: path.display().to_string(), source })?;
     let mut command = own_program()?;
     command.arg("execute").arg("--replay").arg(&path).arg("--data-dir").arg(data_dir);
-    Ok(watch(command, Duration::from_millis(HANG_MS)).await?.err())
+    Ok(watch(command, hang_after).await?.err())
 }
 
 /// Runs a command; its output, or the way it failed to end.
@@ -559,53 +562,51 @@ async fn attend(
     mut process: Process,
     mut orders: mpsc::UnboundedReceiver<Order>,
     recorder: PathBuf,
+    hang_after: Duration,
     events: mpsc::UnboundedSender<Event>,
 ) {
-    let mut look = tokio::time::interval(Duration::from_millis(HANG_MS / 20));
+    let mut look = tokio::time::interval(hang_after / 20);
     let mut last: (Option<Position>, Instant) = (None, clock::now());
     let mut outstanding = 0usize;
-    let mut open = true;
+    let (mut open, mut ready) = (true, false);
     let mut limit = Duration::from_millis(START_MS);
     let end = loop {
         tokio::select! {
-            order = orders.recv(), if open => match order {
-                Some(order) => {
-                    outstanding += 1;
-                    last.1 = clock::now();
-                    process.send(&order).await;
-                }
-                // Nobody wants more from this executor: closing its input lets it end.
-                None => {
+            order = orders.recv(), if open => {
+                let Some(order) = order else {
+                    // Nobody wants more from this executor, and it has nothing left to do.
                     open = false;
-                    let _ = process.stdin.shutdown().await;
                     if outstanding == 0 {
                         let _ = process.child.kill().await;
                         break End::Closed;
                     }
-                }
-            },
-            report = process.next() => match report {
-                Some(report) => {
-                    if matches!(report, Report::Done { .. }) {
-                        outstanding -= 1;
-                    }
-                    last.1 = clock::now();
-                    limit = Duration::from_millis(HANG_MS);
-                    if events.send(Event::Report(id, report)).is_err() {
-                        break End::Closed;
-                    }
-                }
-                None => {
+                    continue;
+                };
+                outstanding += 1;
+                last.1 = clock::now();
+                process.send(&order).await;
+            }
+            report = process.next() => {
+                let Some(report) = report else {
                     let status = process.child.wait().await;
                     let clean = status.is_ok_and(|s| s.success());
                     break if clean && outstanding == 0 { End::Closed } else { End::Crashed };
+                };
+                if matches!(report, Report::Done { .. }) {
+                    outstanding -= 1;
                 }
-            },
+                ready |= matches!(report, Report::Ready { .. });
+                last.1 = clock::now();
+                if events.send(Event::Report(id, report)).is_err() {
+                    break End::Closed;
+                }
+            }
             _ = look.tick() => {
                 let position = recorder::read(&recorder).ok().flatten();
                 if position != last.0 {
                     last = (position, clock::now());
-                } else if last.1.elapsed() > limit && (outstanding > 0 || position.is_none()) {
+                    limit = hang_after;
+                } else if last.1.elapsed() > limit && (outstanding > 0 || !ready) {
                     let _ = process.child.kill().await;
                     break End::Hung;
                 }

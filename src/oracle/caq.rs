@@ -73,7 +73,8 @@ impl CaqOracle {
                 unused.insert(class.name, "fewer than two members are accepted by the target".to_owned());
                 continue;
             }
-            let candidates = (0..class.names.placeholders.len()).map(|p| candidates(&class, p, &capabilities)).collect();
+            let candidates =
+                (0..class.names.placeholders.len()).map(|p| candidates(&class, p, &capabilities)).collect();
             usable.push(UsableClass { class, members, candidates });
         }
         Self { capabilities, classes: usable, snippet_percent, unused }

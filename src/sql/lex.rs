@@ -100,7 +100,9 @@ pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, LexError> {
             }
             // A number keeps its dot and exponent; `1e5` and `0x1F` are one token.
             1 => {
-                at += text[at..].find(|c: char| !(c.is_alphanumeric() || c == '.' || c == '_')).unwrap_or(text.len() - at);
+                at += text[at..]
+                    .find(|c: char| !(c.is_alphanumeric() || c == '.' || c == '_'))
+                    .unwrap_or(text.len() - at);
                 out.push(Token::Literal(&text[start..at]));
             }
             2 => {

@@ -121,7 +121,11 @@ fn table(create: &CreateTable, schema: &Schema) -> Result<Table, SchemaError> {
         name: create.name.clone(),
         ..create.clone()
     });
-    if !plain.to_string().trim_end_matches(['(', ')', ' ']).eq_ignore_ascii_case(&format!("CREATE TABLE {}", table.name)) {
+    if !plain
+        .to_string()
+        .trim_end_matches(['(', ')', ' '])
+        .eq_ignore_ascii_case(&format!("CREATE TABLE {}", table.name))
+    {
         return Err(SchemaError::Unsupported(plain.to_string()));
     }
     for column in &create.columns {
@@ -170,10 +174,9 @@ fn table(create: &CreateTable, schema: &Schema) -> Result<Table, SchemaError> {
 
 fn simple_name(name: &ObjectName) -> Result<String, SchemaError> {
     match name.0.as_slice() {
-        [part] => part
-            .as_ident()
-            .map(|ident| ident.value.clone())
-            .ok_or_else(|| SchemaError::Unsupported(name.to_string())),
+        [part] => {
+            part.as_ident().map(|ident| ident.value.clone()).ok_or_else(|| SchemaError::Unsupported(name.to_string()))
+        }
         _ => Err(SchemaError::Unsupported(format!("qualified name {name}"))),
     }
 }
@@ -191,7 +194,9 @@ fn foreign_key(
     let parent = &schema.tables[table];
     let referred = if referred.is_empty() { parent.primary_key.clone() } else { named_columns(parent, referred)? };
     if referred.len() != columns.len() {
-        return Err(SchemaError::Name(format!("the foreign key to {name} has another number of columns than its target")));
+        return Err(SchemaError::Name(format!(
+            "the foreign key to {name} has another number of columns than its target"
+        )));
     }
     Ok(ForeignKey { columns, table, referred })
 }

@@ -115,7 +115,7 @@ impl Finding {
             add(&query.sql);
             add(&query.disable_mask.to_string());
         }
-        self.id = hash.finalize().to_hex()[..12].to_owned();
+        hash.finalize().to_hex()[..12].clone_into(&mut self.id);
     }
 
     /// The line of the summary.
@@ -132,7 +132,9 @@ impl Finding {
     /// The relation between the queries that does not hold.
     fn expectation(&self) -> &'static str {
         match self.kind {
-            FindingKind::WrongResult => "All queries below must return the same bag of rows (in any order); they do not.",
+            FindingKind::WrongResult => {
+                "All queries below must return the same bag of rows (in any order); they do not."
+            }
             FindingKind::InternalError => "The last query below must not report an internal error.",
             FindingKind::Crash => "The statements and queries below must not end the process.",
             FindingKind::Hang => "The statements and queries below must end, or stop when interrupted.",
@@ -143,7 +145,11 @@ impl Finding {
     pub fn repro_sql(&self, profile: &Profile) -> String {
         let mut out = String::new();
         // Writing to a string cannot fail.
-        let _ = writeln!(out, "-- {} {}: {} found by oracle {}, class {}.", profile.name, self.version, self.kind, self.oracle, self.class);
+        let _ = writeln!(
+            out,
+            "-- {} {}: {} found by oracle {}, class {}.",
+            profile.name, self.version, self.kind, self.oracle, self.class
+        );
         let _ = writeln!(out, "-- {}", self.expectation());
         out.push('\n');
         for statement in &self.statements {
@@ -190,9 +196,15 @@ impl Finding {
         for (at, query) in self.queries.iter().enumerate() {
             let _ = write!(out, "\n## Query {} (member {} of the class)\n\n", at + 1, query.member);
             if query.disable_mask != 0 {
-                let _ = write!(out, "Run with optimizations disabled: {}.\n\n", switch_name(profile, query.disable_mask));
+                let _ =
+                    write!(out, "Run with optimizations disabled: {}.\n\n", switch_name(profile, query.disable_mask));
             }
-            let _ = write!(out, "```sql\n{};\n```\n\nReturned:\n\n```\n{}\n```\n", query.sql, result_lines(&query.result).join("\n"));
+            let _ = write!(
+                out,
+                "```sql\n{};\n```\n\nReturned:\n\n```\n{}\n```\n",
+                query.sql,
+                result_lines(&query.result).join("\n")
+            );
         }
         let _ = write!(out, "\n## Placeholders\n\n");
         for filling in &self.fillings {
@@ -285,7 +297,8 @@ pub enum FindingError {
 /// Reads one finding from its directory.
 pub fn read(dir: &Path) -> Result<Finding, FindingError> {
     let path = dir.join("case.json");
-    let text = fs::read_to_string(&path).map_err(|source| FindingError::Read { path: path.display().to_string(), source })?;
+    let text =
+        fs::read_to_string(&path).map_err(|source| FindingError::Read { path: path.display().to_string(), source })?;
     serde_json::from_str(&text).map_err(|source| FindingError::Form { path: path.display().to_string(), source })
 }
 

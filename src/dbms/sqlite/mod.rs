@@ -44,8 +44,7 @@ impl Sqlite {
     }
 
     fn open(api: Api, limits: StatementLimits) -> Result<Self, EngineError> {
-        let mut sqlite =
-            Self { api, db: ptr::null_mut(), limits, budget: Box::new(Cell::new(0)), disabled: 0 };
+        let mut sqlite = Self { api, db: ptr::null_mut(), limits, budget: Box::new(Cell::new(0)), disabled: 0 };
         sqlite.reset()?;
         Ok(sqlite)
     }
@@ -59,7 +58,9 @@ impl Sqlite {
         };
         // The primary code is the low byte (https://sqlite.org/rescode.html).
         let class = match code & 0xff {
-            ffi::SQLITE_INTERNAL | ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB | ffi::SQLITE_MISUSE => ErrorClass::Internal,
+            ffi::SQLITE_INTERNAL | ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB | ffi::SQLITE_MISUSE => {
+                ErrorClass::Internal
+            }
             ffi::SQLITE_INTERRUPT | ffi::SQLITE_TOOBIG | ffi::SQLITE_NOMEM | ffi::SQLITE_FULL => ErrorClass::Limit,
             ffi::SQLITE_ERROR if !prepared => ErrorClass::Semantic,
             _ => ErrorClass::Data,
@@ -135,8 +136,7 @@ unsafe extern "C" fn out_of_budget(budget: *mut c_void) -> c_int {
 unsafe fn bytes<'a>(api: &Api, stmt: *mut ffi::sqlite3_stmt, column: c_int, text: bool) -> &'a [u8] {
     // SAFETY: the caller's promise. The pointer must be asked for before the length: text may be converted first.
     unsafe {
-        let pointer =
-            if text { (api.column_text)(stmt, column) } else { (api.column_blob)(stmt, column).cast::<u8>() };
+        let pointer = if text { (api.column_text)(stmt, column) } else { (api.column_blob)(stmt, column).cast::<u8>() };
         let length = usize::try_from((api.column_bytes)(stmt, column)).unwrap_or(0);
         if pointer.is_null() { &[] } else { std::slice::from_raw_parts(pointer, length) }
     }
@@ -155,7 +155,8 @@ impl Connection for Sqlite {
 
     fn reset(&mut self) -> Result<(), EngineError> {
         self.close();
-        let flags = ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE | ffi::SQLITE_OPEN_MEMORY | ffi::SQLITE_OPEN_NOMUTEX;
+        let flags =
+            ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE | ffi::SQLITE_OPEN_MEMORY | ffi::SQLITE_OPEN_NOMUTEX;
         // SAFETY: the name is a C string, the handle is written before use; limits and handler take plain numbers and
         // the address of a box that this struct owns until after the connection is closed.
         let code = unsafe {
@@ -193,7 +194,7 @@ impl Connection for Sqlite {
                     }
                 }
             }
-            bag.add(row);
+            bag.add(&row);
         })?;
         Ok(bag)
     }
@@ -251,8 +252,10 @@ mod tests {
         let mut bag = BagHash::default();
         for row in &rows {
             let mut hash = RowHash::default();
-            row.iter().for_each(|v| hash.value(v));
-            bag.add(hash);
+            for value in row {
+                hash.value(value);
+            }
+            bag.add(&hash);
         }
         assert_eq!(db.query(sql).expect("runs"), bag);
         assert_eq!(rows[0][3], Value::Blob(vec![0, 0xff]));
@@ -284,7 +287,10 @@ mod tests {
     #[test]
     fn switched_optimizations_change_the_plan() {
         let mut db = open();
-        let plan = |db: &mut Sqlite| db.rows("EXPLAIN QUERY PLAN SELECT * FROM (SELECT a FROM t UNION ALL SELECT b FROM t) WHERE a > 1").expect("explains");
+        let plan = |db: &mut Sqlite| {
+            db.rows("EXPLAIN QUERY PLAN SELECT * FROM (SELECT a FROM t UNION ALL SELECT b FROM t) WHERE a > 1")
+                .expect("explains")
+        };
         db.execute("CREATE TABLE t(a, b)").expect("creates");
         let with = plan(&mut db);
         db.disable_optimizations(u32::MAX);
