@@ -49,6 +49,16 @@ impl Fill {
         }
     }
 
+    /// The filling as a report shows it, an expression over a table `t`.
+    pub fn describe(&self) -> String {
+        let mut text = String::new();
+        match self {
+            Self::Table(_) => self.render_table(&mut text),
+            Self::Snippet { .. } | Self::Generated(_) => self.render_expr("t", &mut text),
+        }
+        text
+    }
+
     /// Appends the table as it reads in a FROM clause, without alias.
     pub fn render_table(&self, out: &mut String) {
         match self {

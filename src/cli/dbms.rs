@@ -7,7 +7,6 @@ use crate::dbms::install::{EngineStore, known_versions};
 use crate::dbms::sqlite::Sqlite;
 use crate::dbms::target::Target;
 use crate::hunt::session::Session;
-use crate::oracle::Oracle as _;
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
@@ -116,7 +115,7 @@ fn check(dbms: &str, common: &Common) -> anyhow::Result<()> {
     println!("{} classes, {} corpus snippets", session.oracle.classes().len(), session.snippets);
     println!("guarantees: {}", session.profile.guarantees.iter().cloned().collect::<Vec<_>>().join(", "));
     println!("switches: {}", session.profile.switches.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", "));
-    for (name, reason) in &session.oracle.unused {
+    for (name, reason) in &session.unused {
         println!("not used: {name}: {reason}");
     }
     Ok(())

@@ -5,8 +5,8 @@ use crate::config::{ExecutorConfig, STATEMENT_LIMITS};
 use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
 use crate::hunt::protocol::{Order, Report};
-use crate::triage::confirm::{Run, replay};
-use crate::triage::finding::{Finding, FindingQuery, QueryResult};
+use crate::triage::confirm::{Run, note_results, replay};
+use crate::triage::finding::{Finding, FindingQuery};
 use clap::Args;
 use std::io::{self, BufRead as _, Write as _};
 use std::path::PathBuf;
@@ -82,14 +82,7 @@ fn replay_finding(args: &ExecuteArgs, path: &std::path::Path) -> anyhow::Result<
     let runs: Vec<Run> = finding.queries.iter().map(|q| (q.sql.as_str(), q.disable_mask)).collect();
     let verdict = replay(connection.as_mut(), &finding.statements, &runs);
     let mut queries: Vec<FindingQuery> = finding.queries.clone();
-    for query in &mut queries {
-        connection.disable_optimizations(query.disable_mask);
-        query.result = match connection.rows(&query.sql) {
-            Ok(rows) => QueryResult::Rows(rows),
-            Err(error) => QueryResult::Error(error),
-        };
-        connection.disable_optimizations(0);
-    }
+    note_results(connection.as_mut(), &mut queries);
     let replayed = super::bug::Replayed::new(connection.version(), &verdict, queries);
     println!("{}", serde_json::to_string(&replayed)?);
     Ok(ExitCode::SUCCESS)

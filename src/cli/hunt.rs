@@ -118,9 +118,9 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
     })?;
     display.bar.finish_and_clear();
     if args.json {
-        println!("{}", serde_json::to_string(&json(&args.dbms, &summary))?);
+        println!("{}", serde_json::to_string(&json(&summary))?);
     } else {
-        print(&args.dbms, &summary);
+        print(&summary);
     }
     Ok(ExitCode::from(if summary.findings.is_empty() { 0 } else { FOUND }))
 }
@@ -160,10 +160,10 @@ struct Counts {
     fail: u64,
 }
 
-fn json<'a>(dbms: &'a str, summary: &'a Summary) -> Json<'a> {
+fn json(summary: &Summary) -> Json<'_> {
     let Stats { outcomes, statements, setup_errors, cpu_ns, digest, .. } = &summary.stats;
     Json {
-        dbms,
+        dbms: &summary.dbms,
         version: &summary.version,
         seed: summary.seed,
         seconds: summary.elapsed.as_secs_f64(),
@@ -189,9 +189,9 @@ fn json<'a>(dbms: &'a str, summary: &'a Summary) -> Json<'a> {
     }
 }
 
-fn print(dbms: &str, summary: &Summary) {
+fn print(summary: &Summary) {
     let Stats { outcomes, statements, cpu_ns, .. } = &summary.stats;
-    println!("{dbms} {}, seed {}", summary.version, summary.seed);
+    println!("{} {}, seed {}", summary.dbms, summary.version, summary.seed);
     println!(
         "{} cases, {statements} statements in {:.1} s ({:.1} CPU s): {:.0} cases per CPU second, {:.0} % inside the engine",
         outcomes.cases(),

@@ -9,7 +9,6 @@ use crate::compare::{Comparison, Row, compare};
 use crate::dbms::{Connection, EngineError};
 use crate::sql::profile::Profile;
 use crate::sql::types::{SqlType, Value};
-use crate::triage::confirm::is_of;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -104,7 +103,7 @@ fn examine(connection: &mut dyn Connection, snippet: &Snippet) -> Result<Snippet
     if seen.is_empty() {
         return refused("is NULL on every row");
     }
-    let all_of = |ty| seen.iter().all(|v| is_of(v, ty));
+    let all_of = |ty| seen.iter().all(|v| v.is_of(ty));
     let ty = [SqlType::Int, SqlType::Real, SqlType::Text, SqlType::Blob].into_iter().find(|ty| all_of(*ty));
     Ok(SnippetVerdict::Valid { ty, boolean_valued: all_of(SqlType::Boolean), null_preserving })
 }

@@ -238,6 +238,11 @@ impl Builder<'_> {
             }
             match rng.random_range(0..100) {
                 0..15 => part.push_str(" UNIQUE"),
+                // Rows that violate it are dropped.
+                25..30 => {
+                    let value = self.literals.of(ty, 0, rng);
+                    let _ = write!(part, " CHECK ({name} IS NOT {value})");
+                }
                 15..25 => {
                     let default = self.literals.of(ty, 0, rng);
                     let _ = write!(part, " NOT NULL DEFAULT ({default})");

@@ -4,14 +4,15 @@ use super::protocol::{FoundReport, Order, Report};
 use super::recorder::{Recorder, SETUP};
 use super::session::{Session, SessionError};
 use super::stats::{Outcome, Stats};
+use crate::caq::fill::Fill;
 use crate::clock;
 use crate::compare::BagHash;
 use crate::config::{CASES_PER_EPOCH, ExecutorConfig, REDUCE_ATTEMPTS_MAX};
 use crate::dbms::target::Target;
 use crate::dbms::{EngineError, ErrorClass};
-use crate::oracle::{Oracle as _, Round, TestCase};
+use crate::oracle::{Round, TestCase};
 use crate::rng::stream;
-use crate::triage::confirm::{Replay, Run, broken_claim, build, replay, run};
+use crate::triage::confirm::{Replay, Run, broken_claim, build, note_results, replay, run};
 use crate::triage::features::features;
 use crate::triage::finding::{Finding, FindingKind, FindingQuery, QueryResult};
 use crate::triage::reduce::Reduction;
@@ -283,14 +284,7 @@ impl Executor {
         finding.reduced = true;
         let connection = self.session.connection.as_mut();
         if build(connection, &statements).is_ok() {
-            for query in &mut finding.queries {
-                connection.disable_optimizations(query.disable_mask);
-                query.result = match connection.rows(&query.sql) {
-                    Ok(rows) => QueryResult::Rows(rows),
-                    Err(error) => QueryResult::Error(error),
-                };
-                connection.disable_optimizations(0);
-            }
+            note_results(connection, &mut finding.queries);
         }
         finding.seal();
         finding
@@ -323,7 +317,7 @@ impl Executor {
         let mut finding = Finding {
             id: String::new(),
             kind,
-            oracle: "caq".to_owned(),
+            oracle: self.session.oracle.name().to_owned(),
             class: round.class().to_owned(),
             dbms: self.config.dbms.clone(),
             version: self.session.version.clone(),
@@ -333,18 +327,7 @@ impl Executor {
             case: u64::from(at.case),
             statements: statements.to_vec(),
             queries,
-            fillings: case
-                .fills
-                .iter()
-                .map(|fill| {
-                    let mut text = String::new();
-                    match fill {
-                        crate::caq::fill::Fill::Table(_) => fill.render_table(&mut text),
-                        _ => fill.render_expr("t", &mut text),
-                    }
-                    text
-                })
-                .collect(),
+            fillings: case.fills.iter().map(Fill::describe).collect(),
             features,
             reduced: false,
         };

@@ -8,11 +8,12 @@ use crate::corpus::validate::{self, SnippetVerdict};
 use crate::dbms::Connection;
 use crate::dbms::target::{Target, TargetError};
 use crate::generate::Capabilities;
-use crate::oracle::Oracle as _;
+use crate::oracle::Oracle;
 use crate::oracle::caq::CaqOracle;
 use crate::sql::profile::{Profile, ProfileError};
 use crate::triage::confirm;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -53,7 +54,9 @@ pub struct Session {
     /// The connection.
     pub connection: Box<dyn Connection>,
     /// The oracle.
-    pub oracle: Arc<CaqOracle>,
+    pub oracle: Arc<dyn Oracle>,
+    /// Classes and members that are not used here, and why.
+    pub unused: BTreeMap<String, String>,
     /// The dialect.
     pub profile: Arc<Profile>,
     /// The engine's version.
@@ -86,7 +89,7 @@ impl Session {
         let capabilities = Capabilities::probe(profile.clone(), snippets, |sql| connection.accepts(sql));
         let classes = select(catalogue::classes_from(catalogue)?, patterns);
         let mut built: Vec<String> = Vec::new();
-        let oracle = CaqOracle::new(classes, capabilities, snippet_percent, |statements, sql| {
+        let mut oracle = CaqOracle::new(classes, capabilities, snippet_percent, |statements, sql| {
             if built != statements {
                 built = statements.to_vec();
                 if confirm::build(connection.as_mut(), statements).is_err() {
@@ -99,7 +102,15 @@ impl Session {
             return Err(SessionError::NoClass { patterns: patterns.join(", ") });
         }
         let (version, build_id) = (connection.version(), connection.build_id());
-        Ok(Self { connection, oracle: Arc::new(oracle), profile, version, build_id, snippets: count })
+        Ok(Self {
+            connection,
+            unused: std::mem::take(&mut oracle.unused),
+            oracle: Arc::new(oracle),
+            profile,
+            version,
+            build_id,
+            snippets: count,
+        })
     }
 }
 

@@ -66,6 +66,8 @@ pub enum HuntError {
 /// What a hunt did.
 #[derive(Debug, Clone)]
 pub struct Summary {
+    /// The target, which a resumed campaign brings with it.
+    pub dbms: String,
     /// The engine's version.
     pub version: String,
     /// The campaign's seed.
@@ -288,6 +290,7 @@ impl<'a> Hunt<'a> {
         self.save()?;
         let (version, classes, snippets) = self.summary.clone();
         Ok(Summary {
+            dbms: self.campaign.dbms.clone(),
             version,
             seed: self.campaign.seed,
             elapsed: started.elapsed(),

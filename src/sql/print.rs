@@ -4,16 +4,17 @@
 //! relies on is therefore parsed back and compared before use: [`print_query`].
 
 use sqlparser::ast::{Query, Statement};
-use sqlparser::dialect::{Dialect, GenericDialect};
+use sqlparser::dialect::{Dialect, PostgreSqlDialect};
 use sqlparser::parser::{Parser, ParserError};
 use thiserror::Error;
 
 /// Deepest nesting of expressions and queries the parser follows.
 const RECURSION_LIMIT: usize = 128;
 
-/// The dialect class members are parsed with: the broadest one, since a member may use any target's syntax.
+/// The dialect class members are parsed with: the one with which sqlparser knows most of what classes need, such as
+/// `AS MATERIALIZED` and `LATERAL`.
 pub fn dialect() -> &'static dyn Dialect {
-    static DIALECT: GenericDialect = GenericDialect {};
+    static DIALECT: PostgreSqlDialect = PostgreSqlDialect {};
     &DIALECT
 }
 

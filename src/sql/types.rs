@@ -67,6 +67,19 @@ pub enum Value {
     Blob(#[serde(with = "hexable")] Vec<u8>),
 }
 
+impl Value {
+    /// Whether the value is NULL or of the type.
+    pub fn is_of(&self, ty: SqlType) -> bool {
+        match self {
+            Self::Null => true,
+            Self::Int(i) => ty == SqlType::Int || (ty == SqlType::Boolean && (0..=1).contains(i)),
+            Self::Real(_) => ty == SqlType::Real,
+            Self::Text(_) => ty == SqlType::Text,
+            Self::Blob(_) => ty == SqlType::Blob,
+        }
+    }
+}
+
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -4,7 +4,8 @@
 use crate::compare::{Comparison, Row, compare};
 use crate::dbms::{Connection, EngineError, ErrorClass};
 use crate::oracle::{Claim, Expected};
-use crate::sql::types::{SqlType, Value};
+use crate::sql::types::Value;
+use crate::triage::finding::{FindingQuery, QueryResult};
 
 /// A query with the optimizations to disable while it runs.
 pub type Run<'a> = (&'a str, u32);
@@ -55,20 +56,17 @@ pub fn build(connection: &mut dyn Connection, statements: &[String]) -> Result<(
 
 /// Runs the queries on the present database and compares.
 pub fn run(connection: &mut dyn Connection, queries: &[Run]) -> Replay {
-    let mut rows = Vec::new();
-    for (at, (sql, mask)) in queries.iter().enumerate() {
-        connection.disable_optimizations(*mask);
-        let result = connection.rows(sql);
-        connection.disable_optimizations(0);
-        match result {
-            Ok(result) => rows.push(result),
+    let mut results = Vec::new();
+    for (at, query) in queries.iter().enumerate() {
+        match rows(connection, *query) {
+            Ok(result) => results.push(result),
             Err(error) if error.class == ErrorClass::Internal => return Replay::Internal { query: Some(at), error },
             Err(error) => return Replay::Void(error),
         }
     }
-    match disagreement(&rows) {
+    match disagreement(&results) {
         None => Replay::Equal,
-        Some(pair) => Replay::Different { pair, rows },
+        Some(pair) => Replay::Different { pair, rows: results },
     }
 }
 
@@ -98,21 +96,27 @@ fn holds(connection: &mut dyn Connection, claim: &Claim) -> bool {
     };
     match claim.expected {
         Expected::RowCount => value_per_row(),
-        Expected::Type(ty) => value_per_row() && first.iter().all(|row| row.first().is_some_and(|v| is_of(v, ty))),
+        Expected::Type(ty) => value_per_row() && first.iter().all(|row| row.first().is_some_and(|v| v.is_of(ty))),
         Expected::NoRows => first.is_empty(),
         Expected::Null => first.iter().all(|row| row.first() == Some(&Value::Null)),
     }
 }
 
-/// Whether a value is NULL or of the type.
-pub fn is_of(value: &Value, ty: SqlType) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Int(i) => ty == SqlType::Int || (ty == SqlType::Boolean && (0..=1).contains(i)),
-        Value::Real(_) => ty == SqlType::Real,
-        Value::Text(_) => ty == SqlType::Text,
-        Value::Blob(_) => ty == SqlType::Blob,
+/// Runs every query of a finding and notes what it did.
+pub fn note_results(connection: &mut dyn Connection, queries: &mut [FindingQuery]) {
+    for query in queries {
+        query.result = match rows(connection, (&query.sql, query.disable_mask)) {
+            Ok(rows) => QueryResult::Rows(rows),
+            Err(error) => QueryResult::Error(error),
+        };
     }
+}
+
+fn rows(connection: &mut dyn Connection, (sql, mask): Run) -> Result<Vec<Row>, EngineError> {
+    connection.disable_optimizations(mask);
+    let result = connection.rows(sql);
+    connection.disable_optimizations(0);
+    result
 }
 
 #[cfg(test)]

@@ -1,0 +1,57 @@
+//! No shipped class disagrees with itself on the linked SQLite, and every class can run there or says why not.
+
+mod support;
+
+use caqtus::caq::fill::{Fill, TableFill};
+use caqtus::generate::expr::Node;
+use caqtus::sql::print::parse_query;
+use support::Caqtus;
+
+#[test]
+fn a_fixed_campaign_over_the_whole_catalogue_is_silent() {
+    let caqtus = Caqtus::new();
+    let (code, json) = caqtus.hunt(&["--seed", "2", "--cases", "30000", "--out", "out"]);
+    assert_eq!(code, 0, "{json}");
+    assert_eq!(json["outcomes"]["fail"], 0);
+    assert!(json["outcomes"]["pass"].as_u64() > Some(29_000), "{json}");
+    assert!(json["classes"].as_u64() > Some(150), "{json}");
+}
+
+#[test]
+fn classes_are_unused_only_for_their_dialect() {
+    let caqtus = Caqtus::new();
+    let output = caqtus.run(&["dbms", "check"]);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    for line in stdout.lines().filter(|l| l.starts_with("not used")) {
+        assert!(line.contains("written for"), "{line}");
+    }
+}
+
+#[test]
+fn filled_members_read_back() {
+    for class in caqtus::catalogue::classes().expect("the shipped catalogue") {
+        let fills: Vec<Fill> = class
+            .names
+            .placeholders
+            .iter()
+            .enumerate()
+            .map(|(at, p)| match p.kind {
+                caqtus::caq::bind::PlaceholderKind::Table { .. } if at % 2 == 0 => {
+                    Fill::Table(TableFill::Cte { name: "filled".into(), query: "SELECT 1 AS c0".to_owned() })
+                }
+                caqtus::caq::bind::PlaceholderKind::Table { .. } => {
+                    Fill::Table(TableFill::Derived("SELECT 1 AS c0".to_owned()))
+                }
+                caqtus::caq::bind::PlaceholderKind::Expr { .. } => {
+                    Fill::Generated(Node::Column { level: 0, name: "filled".into() })
+                }
+            })
+            .collect();
+        for member in &class.members {
+            let mut text = String::new();
+            member.template.render(&fills, &mut text);
+            let query = parse_query(&text).unwrap_or_else(|e| panic!("{}: {text}: {e}", class.name));
+            assert_eq!(query.to_string(), text, "{}", class.name);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! A hunt reports every planted bug, in every way of printing results, and nothing where nothing is planted.
+
+mod support;
+
+use support::Caqtus;
+
+#[test]
+fn the_self_test_passes() {
+    let caqtus = Caqtus::new();
+    let output = caqtus.run(&["selftest"]);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(stdout.contains("36 hunts, 0 failures"), "{stdout}");
+}
+
+#[test]
+fn the_self_test_can_fail() {
+    // Without cases no bug can be found, so every planted one must be missed.
+    let caqtus = Caqtus::new();
+    let output = caqtus.run(&["selftest", "--cases", "0"]);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(2), "{stdout}");
+    // Seven faults and the flaky one, in four ways of printing.
+    assert!(stdout.contains("36 hunts, 32 failures"), "{stdout}");
+}
+
+#[test]
+fn a_finding_is_complete_and_reduced() {
+    let caqtus = Caqtus::new();
+    let (code, json) = caqtus.hunt(&["--dbms", "planted:drop-row", "--seed", "3", "--cases", "1000", "--out", "out"]);
+    assert_eq!(code, 1);
+    let found = &json["findings"][0];
+    let dir = caqtus.path(found["dir"].as_str().expect("a directory"));
+    let case: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(dir.join("case.json")).expect("case.json")).expect("JSON");
+    assert_eq!(case["id"], found["id"]);
+    assert_eq!(case["seed"], 3);
+    assert_eq!(case["reduced"], true);
+    assert_eq!(case["queries"].as_array().map(Vec::len), Some(2));
+    assert_ne!(case["queries"][0]["result"], case["queries"][1]["result"]);
+    // A planted fault needs one row; the reducer must get near that.
+    let statements = case["statements"].as_array().expect("statements");
+    let inserts = statements.iter().filter(|s| s.as_str().is_some_and(|s| s.contains(" INTO "))).count();
+    assert!(inserts <= 2, "{statements:#?}");
+    let repro = std::fs::read_to_string(dir.join("repro.sql")).expect("repro.sql");
+    assert!(repro.contains("must return the same bag of rows"));
+    let id = found["id"].as_str().expect("an id");
+    let shown = caqtus.run(&["bug", "show", id, "--findings", "out"]);
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("wrong-result"));
+    // The linked engine without the planted bug is right.
+    let elsewhere = caqtus.run(&["bug", "replay", id, "--findings", "out", "--dbms", "sqlite"]);
+    assert_eq!(elsewhere.status.code(), Some(0), "{}", String::from_utf8_lossy(&elsewhere.stdout));
+}
