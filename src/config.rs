@@ -25,8 +25,11 @@ pub const START_MS: u64 = 120_000;
 /// Runs of a case that the reducer may make per finding.
 pub const REDUCE_ATTEMPTS_MAX: usize = 600;
 
-/// Findings of one class and kind that one executor keeps as directories; all are counted.
-pub const FINDINGS_PER_CLASS_MAX: usize = 8;
+/// Failures of one class and kind that one executor reduces and reports; all are counted.
+pub const FINDINGS_PER_CLASS_MAX: usize = 12;
+
+/// Findings of one kind with the same features, whatever their class, that one executor keeps: they are likely one bug.
+pub const FINDINGS_PER_FEATURES_MAX: usize = 3;
 
 /// How often the state of a campaign is written, for resumption.
 pub const STATE_EVERY_MS: u64 = 1_000;
@@ -48,7 +51,7 @@ pub struct ExecutorConfig {
     pub classes: Vec<String>,
     /// In how many of a hundred fillings a corpus snippet is taken.
     pub snippet_percent: u32,
-    /// Findings of one class and kind kept per executor.
+    /// Failures of one class and kind reduced and reported per executor.
     pub findings_per_class_max: usize,
     /// The flight recorder's file.
     pub recorder: PathBuf,

@@ -53,7 +53,7 @@ pub(super) struct HuntArgs {
     /// Where findings go
     #[arg(long, value_name = "DIR", default_value = "caqtus-findings")]
     out: PathBuf,
-    /// Findings of one class and kind that each executor writes; further ones are counted
+    /// Failures of one class and kind that each executor reduces and reports; further ones are counted
     #[arg(long, value_name = "N", default_value_t = FINDINGS_PER_CLASS_MAX)]
     keep: usize,
     /// Go on with the campaign in --out where it stopped, with its target, seed and classes

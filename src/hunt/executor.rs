@@ -7,7 +7,7 @@ use super::stats::{Outcome, Stats};
 use crate::caq::fill::Fill;
 use crate::clock;
 use crate::compare::BagHash;
-use crate::config::{CASES_PER_EPOCH, ExecutorConfig, REDUCE_ATTEMPTS_MAX};
+use crate::config::{CASES_PER_EPOCH, ExecutorConfig, FINDINGS_PER_FEATURES_MAX, REDUCE_ATTEMPTS_MAX};
 use crate::dbms::target::Target;
 use crate::dbms::{EngineError, ErrorClass};
 use crate::oracle::{Round, TestCase};
@@ -31,7 +31,10 @@ pub struct Executor {
     session: Session,
     recorder: Recorder,
     stats: Stats,
-    kept: HashMap<(String, FindingKind), usize>,
+    /// Failures reduced, by class and kind.
+    reduced: HashMap<(String, FindingKind), usize>,
+    /// Findings kept, by kind and features.
+    kept: HashMap<(FindingKind, Vec<String>), usize>,
     /// Examining a failure replaced the database, so that it must be made again.
     replaced: bool,
 }
@@ -58,7 +61,15 @@ impl Executor {
             config.snippet_percent,
             &mut tick,
         )?;
-        Ok(Self { config, session, recorder, stats: Stats::default(), kept: HashMap::new(), replaced: false })
+        Ok(Self {
+            config,
+            session,
+            recorder,
+            stats: Stats::default(),
+            reduced: HashMap::new(),
+            kept: HashMap::new(),
+            replaced: false,
+        })
     }
 
     /// What the first report says.
@@ -234,11 +245,15 @@ impl Executor {
         if kind == FindingKind::WrongResult && broken_claim(connection, &round.claims(case)).is_some() {
             return Ok(Outcome::Skipped("a claim about a snippet does not hold".to_owned()));
         }
-        let kept = self.kept.entry((round.class().to_owned(), kind)).or_default();
-        if *kept < self.config.findings_per_class_max {
+        let reduced = self.reduced.entry((round.class().to_owned(), kind)).or_default();
+        if *reduced < self.config.findings_per_class_max {
+            *reduced += 1;
+            let finding = self.reduce(round, case, at, kind, statements, involved);
+            let kept = self.kept.entry((kind, finding.features.clone())).or_default();
             *kept += 1;
-            let finding = self.reduced(round, case, at, kind, statements, involved);
-            found(self.write(&finding, &self.config.out_dir.clone())?)?;
+            if *kept <= FINDINGS_PER_FEATURES_MAX {
+                found(self.write(&finding, &self.config.out_dir)?)?;
+            }
         }
         Ok(Outcome::Fail(kind.to_string()))
     }
@@ -257,7 +272,7 @@ impl Executor {
         Ok(Outcome::Warning(format!("flaky: {why}")))
     }
 
-    fn reduced(
+    fn reduce(
         &mut self,
         round: &dyn Round,
         case: &TestCase,
