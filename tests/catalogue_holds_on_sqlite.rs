@@ -36,13 +36,13 @@ fn filled_members_read_back() {
             .iter()
             .enumerate()
             .map(|(at, p)| match p.kind {
-                caqtus::caq::bind::PlaceholderKind::Table { .. } if at % 2 == 0 => {
+                caqtus::caq::names::PlaceholderKind::Table { .. } if at % 2 == 0 => {
                     Fill::Table(TableFill::Cte { name: "filled".into(), query: "SELECT 1 AS c0".to_owned() })
                 }
-                caqtus::caq::bind::PlaceholderKind::Table { .. } => {
+                caqtus::caq::names::PlaceholderKind::Table { .. } => {
                     Fill::Table(TableFill::Derived("SELECT 1 AS c0".to_owned()))
                 }
-                caqtus::caq::bind::PlaceholderKind::Expr { .. } => {
+                caqtus::caq::names::PlaceholderKind::Expr { .. } => {
                     Fill::Generated(Node::Column { level: 0, name: "filled".into() })
                 }
             })

@@ -36,39 +36,46 @@ fn killing_the_supervisor_leaves_findings_and_no_orphans() {
     assert!(before.iter().all(|id| after.contains(id)), "no finding is lost");
 }
 
+/// Blocks that the campaign on disk says are done.
+fn blocks_done(caqtus: &Caqtus) -> u64 {
+    let text = std::fs::read_to_string(caqtus.path("out/campaign.json")).unwrap_or_default();
+    let campaign: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    campaign["done_below"].as_u64().unwrap_or(0)
+}
+
+fn interrupt(hunt: std::process::Child) -> serde_json::Value {
+    kill("-INT", hunt.id());
+    let output = hunt.wait_with_output().expect("ends");
+    assert_eq!(output.status.code(), Some(0), "nothing was found, and a kill from outside is no bug of the engine");
+    serde_json::from_slice(&output.stdout).expect("the summary")
+}
+
+fn quiet_hunt(caqtus: &Caqtus, seed: &str) -> std::process::Child {
+    let out = caqtus.path("out").display().to_string();
+    let words = ["hunt", "--seed", seed, "--class", "norec-*", "--json", "--quiet", "--out", &out];
+    let hunt = caqtus.command(&words).stdout(Stdio::piped()).spawn().expect("starts");
+    wait_until("blocks are done", || blocks_done(caqtus) > 0);
+    hunt
+}
+
 #[test]
 fn a_killed_executor_is_replaced() {
     let caqtus = Caqtus::new();
-    let out = caqtus.path("out");
-    let out_text = out.display().to_string();
-    let words = ["hunt", "--seed", "6", "--class", "norec-*", "--for", "6s", "--json", "--quiet", "--out", &out_text];
-    let hunt = caqtus.command(&words).stdout(Stdio::piped()).spawn().expect("starts");
-    let executors = || processes_naming(&out).into_iter().filter(|pid| *pid != hunt.id()).collect::<Vec<_>>();
-    wait_until("executors run", || !executors().is_empty());
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    kill("-9", executors()[0]);
-    let output = hunt.wait_with_output().expect("ends");
-    assert_eq!(output.status.code(), Some(0), "a kill from outside is no bug of the engine");
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("the summary");
+    let hunt = quiet_hunt(&caqtus, "6");
+    let executor = processes_naming(&caqtus.path("out")).into_iter().find(|pid| *pid != hunt.id());
+    kill("-9", executor.expect("an executor"));
+    let before = blocks_done(&caqtus);
+    wait_until("the hunt goes on", || blocks_done(&caqtus) > before + 20);
+    let json = interrupt(hunt);
     assert!(json["restarts"].as_u64() >= Some(1), "{json}");
-    assert!(json["cases"].as_u64() > Some(1000), "{json}");
-    assert!(processes_naming(&out).is_empty());
+    assert!(processes_naming(&caqtus.path("out")).is_empty());
 }
 
 #[test]
 fn ctrl_c_ends_with_the_summary() {
     let caqtus = Caqtus::new();
-    let hunt = caqtus
-        .command(&["hunt", "--seed", "7", "--class", "norec-*", "--json", "--quiet", "--out", "out"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("starts");
-    wait_until("the campaign is written", || caqtus.path("out/campaign.json").exists());
-    std::thread::sleep(std::time::Duration::from_secs(2));
-    kill("-INT", hunt.id());
-    let output = hunt.wait_with_output().expect("ends");
-    assert_eq!(output.status.code(), Some(0));
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("the summary");
+    let hunt = quiet_hunt(&caqtus, "7");
+    let json = interrupt(hunt);
     assert!(json["cases"].as_u64() > Some(0), "{json}");
     let campaign = std::fs::read_to_string(caqtus.path("out/campaign.json")).expect("the campaign");
     assert!(campaign.contains("\"finished\":true"));

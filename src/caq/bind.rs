@@ -7,87 +7,18 @@
 //!
 //! What the walk does not know it refuses: a clause that is skipped silently could hide a placeholder.
 
+use super::collation::{Wrap, collation_reaches_a_comparison, wrap};
+use super::names::{Demand, Names, Placeholder, PlaceholderKind};
 use super::template::{Slot, Template};
 use crate::sql::print::{PrintError, parse_query, print_query};
-use crate::sql::schema::Table;
-use crate::sql::types::SqlType;
 use sqlparser::ast::{
-    BinaryOperator, Distinct, Expr, FunctionArguments, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator,
-    LimitClause, ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    TableAlias, TableFactor, TableWithJoins, UnaryOperator, Value, VisitMut, VisitorMut,
+    BinaryOperator, Distinct, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, ObjectName,
+    OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor,
+    TableWithJoins, UnaryOperator, VisitMut, VisitorMut,
 };
 use sqlparser::tokenizer::Span;
 use std::ops::ControlFlow;
 use thiserror::Error;
-
-/// What a placeholder stands for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PlaceholderKind {
-    /// An expression of one type over the columns of one relation.
-    Expr {
-        /// Position in [`Names::relations`].
-        relation: usize,
-        /// Result type.
-        ty: SqlType,
-    },
-    /// A table with the columns of one relation.
-    Table {
-        /// Position in [`Names::relations`].
-        relation: usize,
-    },
-}
-
-/// A placeholder and its constraint.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placeholder {
-    /// Its name in the class.
-    pub name: String,
-    /// Its constraint.
-    pub kind: PlaceholderKind,
-}
-
-/// The names a member may use: the tables of the schema, then the table placeholders.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Names {
-    /// Tables of the schema, followed by one relation per table placeholder.
-    pub relations: Vec<Table>,
-    /// The placeholders.
-    pub placeholders: Vec<Placeholder>,
-}
-
-/// What the members' uses of an expression placeholder demand of its filling.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "independent demands, each read by name")]
-pub struct Demand {
-    /// Some reference is above an outer join that can pad the table: the filling must be NULL on a padded row.
-    pub null_preserving: bool,
-    /// Every reference is used as a truth value only, so that any value will do.
-    pub truth_value_only: bool,
-    /// Some reference is a whole GROUP BY or ORDER BY item, where a bare constant would be an ordinal.
-    pub no_constant: bool,
-    /// An explicit collation inside the filling would reach a comparison of the member: some reference is part of an
-    /// expression that is compared, grouped or returned and may be text.
-    pub no_collation: bool,
-}
-
-impl Default for Demand {
-    fn default() -> Self {
-        Self { null_preserving: false, truth_value_only: true, no_constant: false, no_collation: false }
-    }
-}
-
-impl Demand {
-    /// The demand that satisfies both.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            null_preserving: self.null_preserving || other.null_preserving,
-            truth_value_only: self.truth_value_only && other.truth_value_only,
-            no_constant: self.no_constant || other.no_constant,
-            no_collation: self.no_collation || other.no_collation,
-        }
-    }
-}
 
 /// A bound member.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -611,82 +542,6 @@ impl Binder<'_> {
         demand.truth_value_only &= truth_value;
         demand.no_collation |= !truth_value || collation_reaches_a_comparison(around);
         Ok(Expr::Nested(Box::new(Expr::Identifier(marker))))
-    }
-}
-
-/// What stands around a placeholder, as far as a collation inside its filling is concerned.
-///
-/// SQLite gives an expression the collation of any COLLATE operator inside it, through CASE and function calls
-/// (<https://sqlite.org/datatype3.html#collating_sequences>), so a condition of a CASE decides how its text compares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wrap {
-    /// Takes only the truth of what is inside, and is a truth value or a count itself.
-    Truth,
-    /// Passes on a value that may be text.
-    Value,
-    /// Compares, groups or returns values.
-    Consumer,
-    /// Changes nothing.
-    Parentheses,
-}
-
-/// Whether a collation inside passes through a value into something that compares. `around` has the innermost last.
-fn collation_reaches_a_comparison(around: &[Wrap]) -> bool {
-    let mut value = false;
-    for wrap in around.iter().rev() {
-        match wrap {
-            Wrap::Truth => value = false,
-            Wrap::Value => value = true,
-            Wrap::Consumer if value => return true,
-            Wrap::Consumer | Wrap::Parentheses => {}
-        }
-    }
-    false
-}
-
-fn wrap(expr: &Expr) -> Wrap {
-    let is_number = |e: &Expr| matches!(e, Expr::Value(v) if matches!(v.value, Value::Number(..) | Value::Boolean(_) | Value::Null));
-    match expr {
-        Expr::Nested(_) => Wrap::Parentheses,
-        Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. }
-        | Expr::UnaryOp { op: UnaryOperator::Not, .. }
-        | Expr::IsTrue(_)
-        | Expr::IsNotTrue(_)
-        | Expr::IsFalse(_)
-        | Expr::IsNotFalse(_)
-        | Expr::IsNull(_)
-        | Expr::IsNotNull(_)
-        | Expr::IsUnknown(_)
-        | Expr::IsNotUnknown(_) => Wrap::Truth,
-        Expr::Case { operand: None, conditions, else_result, .. }
-            if conditions.iter().map(|w| &w.result).chain(else_result.as_deref()).all(is_number) =>
-        {
-            Wrap::Truth
-        }
-        Expr::Function(function) => {
-            let name = function.name.to_string().to_ascii_uppercase();
-            let distinct =
-                matches!(&function.args, FunctionArguments::List(list) if list.duplicate_treatment.is_some());
-            if (name == "COUNT" || name == "SUM") && !distinct { Wrap::Truth } else { Wrap::Value }
-        }
-        Expr::BinaryOp {
-            op:
-                BinaryOperator::Eq
-                | BinaryOperator::NotEq
-                | BinaryOperator::Lt
-                | BinaryOperator::LtEq
-                | BinaryOperator::Gt
-                | BinaryOperator::GtEq,
-            ..
-        }
-        | Expr::InList { .. }
-        | Expr::InSubquery { .. }
-        | Expr::Between { .. }
-        | Expr::IsDistinctFrom(..)
-        | Expr::IsNotDistinctFrom(..)
-        | Expr::Tuple(_) => Wrap::Consumer,
-        // CASE, CAST, functions of values, arithmetic, and whatever else.
-        _ => Wrap::Value,
     }
 }
 

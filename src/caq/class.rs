@@ -1,6 +1,7 @@
 //! Oracle classes and their TOML form.
 
-use super::bind::{BindError, Demand, Names, Placeholder, PlaceholderKind, bind};
+use super::bind::{BindError, bind};
+use super::names::{Demand, Names, Placeholder, PlaceholderKind};
 use super::template::Template;
 use crate::sql::schema::{Schema, SchemaError, parse_columns, parse_schema};
 use crate::sql::types::SqlType;

@@ -4,7 +4,7 @@
 //! is a schema, a placeholder map and two or more CAQs that return the same bag of rows for every admissible filling.
 //!
 //! [`class`] reads classes from their TOML form, [`bind`] resolves every name of a member, expands `*` and computes
-//! what each placeholder must satisfy, [`template`] is the compiled member with slots, and [`fill`] puts fillings into
+//! what each placeholder must satisfy ([`names`]), [`template`] is the compiled member with slots, and [`fill`] puts fillings into
 //! slots. Binding and printing happen once per class; a case costs string appends only.
 //!
 //! Invariant: a template is printed from a tree, checked by reading it back, and has its expression slots inside
@@ -13,5 +13,7 @@
 
 pub mod bind;
 pub mod class;
+mod collation;
 pub mod fill;
+pub mod names;
 pub mod template;

@@ -3,7 +3,7 @@
 use super::{Common, FOUND};
 use crate::config::HANG_MS;
 use crate::dbms::install::EngineStore;
-use crate::hunt::supervisor::{own_program, watch};
+use crate::hunt::process::{own_program, watch};
 use crate::triage::confirm::Replay;
 use crate::triage::finding::{self, Finding, FindingKind, FindingQuery, QueryResult};
 use clap::{Args, Subcommand};

@@ -1,9 +1,9 @@
 //! The `caq` oracle: all members of a class return the same bag (Argus paper, section 6, Algorithm 2).
 
 use super::{Claim, Expected, Oracle, Round, TestCase};
-use crate::caq::bind::{Demand, PlaceholderKind};
 use crate::caq::class::OracleClass;
 use crate::caq::fill::{Fill, TableFill};
+use crate::caq::names::{Demand, PlaceholderKind};
 use crate::corpus::snippet::Snippet;
 use crate::generate::database::{Database, database};
 use crate::generate::expr::{ExprGenerator, Node, Want};

@@ -61,11 +61,11 @@ pub fn processes_naming(path: &Path) -> Vec<u32> {
 
 /// Waits until something holds.
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..600 {
+    for _ in 0..2400 {
         if holds() {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    panic!("waited 30 s until {what}");
+    panic!("waited two minutes until {what}");
 }

@@ -1,0 +1,156 @@
+//! Executor processes: starting them, speaking with them, watching them.
+
+use super::protocol::{Order, Report};
+use super::recorder::{self, Position};
+use super::supervisor::HuntError;
+use crate::clock;
+use crate::config::{ExecutorConfig, START_MS};
+use crate::triage::finding::FindingKind;
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
+
+/// What an executor's task tells the hunt.
+pub(super) enum Event {
+    /// It reported.
+    Report(usize, Report),
+    /// The process ended, by itself or because it stood still.
+    Ended(usize, End),
+}
+
+/// How an executor ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// It had nothing left to do.
+    Closed,
+    /// By itself, with work left.
+    Crashed,
+    /// It stood still and was killed.
+    Hung,
+}
+
+/// Runs a command; its output, or the way it failed to end.
+pub async fn watch(mut command: Command, limit: Duration) -> Result<Result<Vec<u8>, FindingKind>, HuntError> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let process_error = |source| HuntError::Io { what: "a replay process".to_owned(), source };
+    let child = command.spawn().map_err(process_error)?;
+    match tokio::time::timeout(limit, child.wait_with_output()).await {
+        Err(_) => Ok(Err(FindingKind::Hang)),
+        Ok(output) => {
+            let output = output.map_err(process_error)?;
+            Ok(if output.status.code().is_some() { Ok(output.stdout) } else { Err(FindingKind::Crash) })
+        }
+    }
+}
+
+/// This program, to be started again.
+pub fn own_program() -> Result<Command, HuntError> {
+    let path = std::env::current_exe().map_err(|source| HuntError::Io { what: "this program".to_owned(), source })?;
+    Ok(Command::new(path))
+}
+
+/// An executor process and its pipes.
+pub(super) struct Process {
+    child: Child,
+    stdin: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Process {
+    /// Starts an executor.
+    pub(super) fn start(config: &ExecutorConfig) -> Result<Self, HuntError> {
+        let process_error = |source| HuntError::Io { what: "an executor process".to_owned(), source };
+        let json = serde_json::to_string(config).map_err(io::Error::other).map_err(process_error)?;
+        let mut command = own_program()?;
+        command.arg("execute").arg("--config").arg(json);
+        // A process group of its own keeps Ctrl-C with the supervisor, which then stops executors in order.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+        let mut child = command.spawn().map_err(process_error)?;
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(process_error(io::Error::other("no pipes")));
+        };
+        Ok(Self { child, stdin, lines: BufReader::new(stdout).lines() })
+    }
+
+    /// Sends an order; a broken pipe shows as the end of the reports.
+    pub(super) async fn send(&mut self, order: &Order) {
+        if let Ok(mut line) = serde_json::to_string(order) {
+            line.push('\n');
+            let _ = self.stdin.write_all(line.as_bytes()).await;
+        }
+    }
+
+    /// The next report; `None` at the end.
+    pub(super) async fn next(&mut self) -> Option<Report> {
+        loop {
+            let line = self.lines.next_line().await.ok()??;
+            if let Ok(report) = serde_json::from_str(&line) {
+                return Some(report);
+            }
+        }
+    }
+}
+
+/// Serves one executor: passes orders in, reports out, and kills it when it stands still.
+pub(super) async fn attend(
+    id: usize,
+    mut process: Process,
+    mut orders: mpsc::UnboundedReceiver<Order>,
+    recorder: PathBuf,
+    hang_after: Duration,
+    events: mpsc::UnboundedSender<Event>,
+) {
+    let mut look = tokio::time::interval(hang_after / 20);
+    let mut last: (Option<Position>, Instant) = (None, clock::now());
+    let mut outstanding = 0usize;
+    let (mut open, mut ready) = (true, false);
+    let mut limit = Duration::from_millis(START_MS);
+    let end = loop {
+        tokio::select! {
+            order = orders.recv(), if open => {
+                let Some(order) = order else {
+                    // Nobody wants more from this executor, and it has nothing left to do.
+                    open = false;
+                    if outstanding == 0 {
+                        let _ = process.child.kill().await;
+                        break End::Closed;
+                    }
+                    continue;
+                };
+                outstanding += 1;
+                last.1 = clock::now();
+                process.send(&order).await;
+            }
+            report = process.next() => {
+                let Some(report) = report else {
+                    let status = process.child.wait().await;
+                    let clean = status.is_ok_and(|s| s.success());
+                    break if clean && outstanding == 0 { End::Closed } else { End::Crashed };
+                };
+                if matches!(report, Report::Done { .. }) {
+                    outstanding -= 1;
+                }
+                ready |= matches!(report, Report::Ready { .. });
+                last.1 = clock::now();
+                if events.send(Event::Report(id, report)).is_err() {
+                    break End::Closed;
+                }
+            }
+            _ = look.tick() => {
+                let position = recorder::read(&recorder).ok().flatten();
+                if position != last.0 {
+                    last = (position, clock::now());
+                    limit = hang_after;
+                } else if last.1.elapsed() > limit && (outstanding > 0 || !ready) {
+                    let _ = process.child.kill().await;
+                    break End::Hung;
+                }
+            }
+        }
+    };
+    let _ = events.send(Event::Ended(id, end));
+}
