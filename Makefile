@@ -31,6 +31,7 @@ test: tools
 # A C compiler builds SQLite.
 tools:
 	@command -v cargo >/dev/null || { echo "Rust is missing: see https://rustup.rs"; exit 1; }
+	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || rustup component add rustfmt clippy
 	@command -v cc >/dev/null && exit 0; \
 	if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -y -q --no-install-recommends gcc libc6-dev; \
 	elif command -v sudo >/dev/null; then sudo apt-get update -q && sudo apt-get install -y -q --no-install-recommends gcc libc6-dev; \

@@ -53,6 +53,8 @@ pub struct ExecutorConfig {
     pub snippet_percent: u32,
     /// Failures of one class and kind reduced and reported per executor.
     pub findings_per_class_max: usize,
+    /// Findings that the campaign has already; they count towards the limits.
+    pub known: Vec<String>,
     /// The flight recorder's file.
     pub recorder: PathBuf,
 }

@@ -52,6 +52,6 @@ mod tests {
         assert_ne!(first(&[1, 2]), first(&[2, 1]));
         assert_ne!(first(&[1]), first(&[1, 0]));
         // A fixed value: a change here changes what every recorded seed means.
-        assert_eq!(stream(1, &[]).next_u64(), stream(1, &[]).next_u64());
+        assert_eq!(stream(1, &[]).next_u64(), 3_488_990_035_332_263_936);
     }
 }

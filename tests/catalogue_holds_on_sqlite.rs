@@ -22,6 +22,8 @@ fn classes_are_unused_only_for_their_dialect() {
     let caqtus = Caqtus::new();
     let output = caqtus.run(&["dbms", "check"]);
     let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(stdout.contains("not used: lateral"), "{stdout}");
     for line in stdout.lines().filter(|l| l.starts_with("not used")) {
         assert!(line.contains("written for"), "{line}");
     }

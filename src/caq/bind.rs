@@ -73,6 +73,7 @@ pub fn bind(sql: &str, names: &Names) -> Result<Bound, BindError> {
         demands: vec![Demand::default(); names.placeholders.len()],
         uses: vec![false; names.placeholders.len()],
         aliases: Vec::new(),
+        outputs: Vec::new(),
     };
     binder.query(&mut query)?;
     let printed = print_query(&query)?;
@@ -100,6 +101,8 @@ struct Binder<'a> {
     demands: Vec<Demand>,
     uses: Vec<bool>,
     aliases: Vec<String>,
+    /// Names of output columns, in lower case.
+    outputs: Vec<String>,
 }
 
 fn unsupported<T>(what: impl Into<String>) -> Result<T, BindError> {
@@ -312,6 +315,10 @@ impl Binder<'_> {
                 JoinConstraint::None => {}
                 JoinConstraint::Using(_) | JoinConstraint::Natural => return unsupported("USING and NATURAL"),
             }
+            // Engines do not agree on whether the join's left side holds the tables before the comma.
+            if pads_left && start > 0 {
+                return unsupported("RIGHT or FULL JOIN after a comma");
+            }
             for (at, entry) in scope.iter_mut().enumerate().skip(start) {
                 entry.padded |= if at < right { pads_left } else { pads_right };
             }
@@ -444,6 +451,7 @@ impl Binder<'_> {
                 SelectItem::ExprWithAlias { mut expr, alias } => {
                     self.expr(&mut expr)?;
                     columns.push(alias.value.clone());
+                    self.outputs.push(alias.value.to_ascii_lowercase());
                     items.push(SelectItem::ExprWithAlias { expr, alias });
                 }
                 other @ SelectItem::ExprWithAliases { .. } => return unsupported(other.to_string()),
@@ -600,6 +608,13 @@ impl ExprWalk<'_, '_> {
                     message: format!("qualify the placeholder {ident} by its table"),
                     span: ident.span,
                 })
+            }
+            // An output column may be named in ORDER BY; anything else could bind to an outer table, or be read as a string.
+            Expr::Identifier(ident)
+                if !ident.value.starts_with("__")
+                    && !self.binder.outputs.contains(&ident.value.to_ascii_lowercase()) =>
+            {
+                Err(BindError::Name { message: format!("qualify {ident} by its table"), span: ident.span })
             }
             Expr::GroupingSets(_) | Expr::Cube(_) | Expr::Rollup(_) => unsupported("grouping sets"),
             _ => Ok(()),

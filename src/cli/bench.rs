@@ -4,6 +4,7 @@ use super::Common;
 use crate::config::{CASES_PER_BLOCK, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
 use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
+use crate::hunt::protocol::Report;
 use crate::hunt::stats::Stats;
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -104,12 +105,18 @@ fn measure(
         classes,
         snippet_percent: 35,
         findings_per_class_max: FINDINGS_PER_CLASS_MAX,
+        known: Vec::new(),
         recorder: scratch.join("recorder"),
     })?;
     let mut stats = Stats::default();
     let mut block = 0;
     while stats.cpu_ns < seconds * 1_000_000_000 {
-        stats.add(&executor.block(block, 0, CASES_PER_BLOCK, &mut |_| Ok(()))?);
+        executor.block(block, 0, CASES_PER_BLOCK, &mut |report| {
+            if let Report::Ran { stats: more, .. } = report {
+                stats.add(&more);
+            }
+            Ok(())
+        })?;
         block += 1;
     }
     std::fs::remove_dir_all(&scratch)?;

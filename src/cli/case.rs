@@ -52,6 +52,7 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
         classes: args.classes,
         snippet_percent: args.snippets,
         findings_per_class_max: FINDINGS_PER_CLASS_MAX,
+        known: Vec::new(),
         recorder: recorder.clone(),
     })?;
     let cases = args.case.map_or(0..CASES_PER_BLOCK, |case| case..case + 1);

@@ -57,6 +57,14 @@ pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Ends this process when its input closes, which is when whoever started it is gone.
+fn end_with_input() {
+    std::thread::spawn(|| {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        std::process::exit(0);
+    });
+}
+
 /// Orders from standard input, read by a thread of its own: when the supervisor is gone, this process ends at once,
 /// whatever the engine is doing, so that no orphan stays behind.
 fn orders() -> mpsc::Receiver<Order> {
@@ -76,6 +84,7 @@ fn orders() -> mpsc::Receiver<Order> {
 
 /// Builds the finding's database, runs its queries, and prints the queries with their results as JSON.
 fn replay_finding(args: &ExecuteArgs, path: &std::path::Path) -> anyhow::Result<ExitCode> {
+    end_with_input();
     let finding: Finding = serde_json::from_str(&std::fs::read_to_string(path)?)?;
     let target: Target = args.dbms.as_deref().unwrap_or(&finding.dbms).parse()?;
     let mut connection = target.open(&args.common.data_dir(), STATEMENT_LIMITS)?;

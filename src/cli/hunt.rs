@@ -85,6 +85,7 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
             classes: args.classes,
             snippet_percent: args.snippets,
             findings_per_class_max: args.keep,
+            known: Vec::new(),
             recorder: PathBuf::new(),
         },
         workers: args.workers.map_or_else(cores, usize::from),
@@ -97,7 +98,9 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
     drop(target.open(&plan.executor.data_dir, crate::config::STATEMENT_LIMITS)?);
     let mut display = Display::new(args.quiet);
     if interrupted && !args.resume {
-        display.note("the last hunt in this directory was cut short; its findings are kept (--resume goes on with it)");
+        display.note(
+            "the last hunt in this directory was cut short; its findings are kept, and --resume goes on with it later",
+        );
     }
     let summary = super::runtime()?.block_on(async {
         let (stop, stopped) = tokio::sync::mpsc::channel(1);
@@ -122,7 +125,7 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
     } else {
         print(&summary);
     }
-    Ok(ExitCode::from(if summary.findings.is_empty() { 0 } else { FOUND }))
+    Ok(ExitCode::from(if summary.findings.is_empty() && summary.stats.outcomes.fail == 0 { 0 } else { FOUND }))
 }
 
 fn cores() -> usize {

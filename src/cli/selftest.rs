@@ -65,8 +65,8 @@ fn problem(
         Command::new(&program).args(words).arg("--data-dir").arg(args.common.data_dir()).output()
     };
     let out_text = out.display().to_string();
-    // A planted hang costs seconds, and one is enough.
-    let cases = if fault == Fault::Hang { args.cases / 10 } else { args.cases }.to_string();
+    // A planted hang costs seconds and a crash a new process; one of them is enough.
+    let cases = if matches!(fault, Fault::Hang | Fault::Crash) { args.cases / 10 } else { args.cases }.to_string();
     let mut words = vec![
         "hunt",
         "--dbms",

@@ -83,9 +83,4 @@ pub trait Connection {
 
     /// Disables the optimizations of the mask for the statements that follow; 0 enables all.
     fn disable_optimizations(&mut self, mask: u32);
-
-    /// Whether a statement runs on an empty database.
-    fn accepts(&mut self, sql: &str) -> bool {
-        self.reset().is_ok() && self.execute(sql).is_ok()
-    }
 }

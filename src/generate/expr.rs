@@ -7,7 +7,7 @@
 use super::{ColumnInfo, Literals, TableInfo, any_type};
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::{Kind, OpPiece, Operator, Profile};
-use crate::sql::types::SqlType;
+use crate::sql::types::{SqlType, Value};
 use rand::RngExt as _;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -269,20 +269,31 @@ impl ExprGenerator<'_> {
     }
 }
 
-/// The operators of a profile that an engine accepts, judged by `accepts`, which is given a query without tables.
-pub fn known_operators(profile: &Profile, mut accepts: impl FnMut(&str) -> bool) -> Vec<Operator> {
-    let known = |op: &&Operator| {
+/// The operators of a profile that an engine accepts, each strict only where it is on this engine. `value` runs a query
+/// without tables and returns its single value; `None` if the engine does not accept it.
+pub fn known_operators(profile: &Profile, mut value: impl FnMut(&str) -> Option<Value>) -> Vec<Operator> {
+    let mut value_with_null = |op: &Operator, null: Option<usize>| {
         let inner = op.has_subquery().then(|| Inner { level: 1, table: "(SELECT 1 AS c)".into(), column: "c".into() });
-        let operands = op.operands.iter().map(|kind| {
+        let operands = op.operands.iter().enumerate().map(|(at, kind)| {
             let ty = if let Kind::Typed(ty) = kind { *ty } else { SqlType::Int };
-            Node::Literal(profile.literals.get(&ty).and_then(|l| l.first()).map_or("1", String::as_str).into())
+            let literal = profile.literals.get(&ty).and_then(|l| l.first()).map_or("1", String::as_str);
+            Node::Literal(if null == Some(at) { "NULL" } else { literal }.into())
         });
-        let node = Node::Operator { op: Arc::new((*op).clone()), operands: operands.collect(), inner };
+        let operands = operands.collect();
         let mut sql = "SELECT ".to_owned();
-        node.render("", &mut sql);
-        accepts(&sql)
+        Node::Operator { op: Arc::new(op.clone()), operands, inner }.render("", &mut sql);
+        value(&sql)
     };
-    profile.operators.iter().filter(known).cloned().collect()
+    let mut known = Vec::new();
+    for op in &profile.operators {
+        if value_with_null(op, None).is_none() {
+            continue;
+        }
+        let mut op = op.clone();
+        op.strict &= (0..op.operands.len()).all(|at| value_with_null(&op, Some(at)) == Some(Value::Null));
+        known.push(op);
+    }
+    known
 }
 
 #[cfg(test)]
@@ -329,6 +340,17 @@ mod tests {
             assert!(!node.collates() && !text.contains("COLLATE") && !text.contains("a.n"), "{text}");
         });
         for_seeds(Want { subqueries: false, ..FREE }, |_, text| assert!(!text.contains("FROM t1"), "{text}"));
+    }
+
+    #[test]
+    fn an_operator_is_strict_only_where_the_engine_says_so() {
+        let profile = profile("sqlite").expect("the shipped profile");
+        let strict = |value: Value| {
+            let known = known_operators(&profile, |_| Some(value.clone()));
+            known.iter().any(|op| op.strict && !op.operands.is_empty())
+        };
+        assert!(strict(Value::Null));
+        assert!(!strict(Value::Int(0)));
     }
 
     #[test]

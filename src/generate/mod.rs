@@ -7,6 +7,7 @@ pub mod database;
 pub mod expr;
 pub mod table;
 
+use crate::compare::Row;
 use crate::corpus::snippet::Snippet;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::Profile;
@@ -51,14 +52,24 @@ pub struct Capabilities {
     pub virtual_tables: Vec<String>,
     /// Whether generated columns are known.
     pub generated_columns: bool,
+    /// Whether a row that violates a foreign key is refused.
+    pub foreign_keys: bool,
     /// Corpus snippets with validated claims.
     pub snippets: Vec<Arc<Snippet>>,
 }
 
 impl Capabilities {
-    /// Probes an engine. `accepts` says whether it accepts a statement on an empty database; `snippets` are those that
-    /// were validated on it.
-    pub fn probe(profile: Arc<Profile>, snippets: Vec<Arc<Snippet>>, mut accepts: impl FnMut(&str) -> bool) -> Self {
+    /// Probes an engine. `rows` runs a statement on an empty database and returns its rows, `None` if the engine does not
+    /// accept it; `snippets` are those that were validated on it; `foreign_keys` says whether it enforces them.
+    pub fn probe(
+        profile: Arc<Profile>,
+        snippets: Vec<Arc<Snippet>>,
+        foreign_keys: bool,
+        mut rows: impl FnMut(&str) -> Option<Vec<Row>>,
+    ) -> Self {
+        let operators = expr::known_operators(&profile, |sql| rows(sql)?.into_iter().next()?.into_iter().next());
+        let grammar = expr::Grammar::new(operators);
+        let mut accepts = |sql: &str| rows(sql).is_some();
         let joins = profile.joins.iter().filter(|join| {
             let on = if join.starts_with("CROSS") { "" } else { " ON a.c = b.c" };
             accepts(&format!("SELECT 1 FROM (SELECT 1 AS c) AS a {join} (SELECT 1 AS c) AS b{on}"))
@@ -72,8 +83,7 @@ impl Capabilities {
             .filter(|template| accepts(&template.replace("#N", "probe").replace("#C", "c").replace("#X", "x")));
         let virtual_tables = virtual_tables.cloned().collect();
         let generated_columns = accepts("CREATE TABLE probe(c INT, g AS (c))");
-        let grammar = expr::Grammar::new(expr::known_operators(&profile, &mut accepts));
-        Self { profile, grammar, joins, table_options, virtual_tables, generated_columns, snippets }
+        Self { profile, grammar, joins, table_options, virtual_tables, generated_columns, foreign_keys, snippets }
     }
 }
 

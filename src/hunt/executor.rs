@@ -1,7 +1,7 @@
 //! The loop of an executor: generate, run, compare, examine what differs.
 
 use super::protocol::{FoundReport, Order, Report};
-use super::recorder::{Recorder, SETUP};
+use super::recorder::{NO_BLOCK, Recorder, SETUP};
 use super::session::{Session, SessionError};
 use super::stats::{Outcome, Stats};
 use crate::caq::fill::Fill;
@@ -14,9 +14,10 @@ use crate::oracle::{Round, TestCase};
 use crate::rng::stream;
 use crate::triage::confirm::{Replay, Run, broken_claim, build, note_results, replay, run};
 use crate::triage::features::features;
-use crate::triage::finding::{Finding, FindingKind, FindingQuery, QueryResult};
+use crate::triage::finding::{self, Finding, FindingKind, FindingQuery, QueryResult};
 use crate::triage::reduce::Reduction;
 use std::collections::HashMap;
+use std::fs;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io;
 use std::path::Path;
@@ -39,6 +40,19 @@ pub struct Executor {
     replaced: bool,
 }
 
+/// Whether the database of a block could be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Setup {
+    Usable,
+    /// A table is missing.
+    Unusable,
+    /// The engine reported that it is broken.
+    Broken,
+}
+
+/// Takes reports on their way to the supervisor.
+pub type Reporter<'a> = &'a mut dyn FnMut(Report) -> io::Result<()>;
+
 /// Where in a campaign a case is.
 #[derive(Clone, Copy)]
 struct At {
@@ -52,7 +66,7 @@ impl Executor {
         let target: Target = config.dbms.parse().map_err(SessionError::Target)?;
         let mut recorder = Recorder::create(&config.recorder)
             .map_err(|source| SessionError::Cache { path: config.recorder.display().to_string(), source })?;
-        let mut tick = || recorder.note(0, 0, SETUP);
+        let mut tick = || recorder.note(NO_BLOCK, 0, SETUP);
         let session = Session::open(
             &target,
             &config.data_dir,
@@ -61,15 +75,15 @@ impl Executor {
             config.snippet_percent,
             &mut tick,
         )?;
-        Ok(Self {
-            config,
-            session,
-            recorder,
-            stats: Stats::default(),
-            reduced: HashMap::new(),
-            kept: HashMap::new(),
-            replaced: false,
-        })
+        let (mut reduced, mut kept) = (HashMap::new(), HashMap::new());
+        // What executors before this one kept counts too, so that a crash does not open the limits again.
+        for id in &config.known {
+            if let Ok(finding) = finding::read(&config.out_dir.join(id)) {
+                *kept.entry((finding.kind, finding.features)).or_default() += 1;
+                *reduced.entry((finding.class, finding.kind)).or_default() += 1;
+            }
+        }
+        Ok(Self { config, session, recorder, stats: Stats::default(), reduced, kept, replaced: false })
     }
 
     /// What the first report says.
@@ -82,12 +96,9 @@ impl Executor {
     }
 
     /// Carries out an order, giving each report to `report`.
-    pub fn carry_out(&mut self, order: Order, report: &mut dyn FnMut(Report) -> io::Result<()>) -> io::Result<()> {
+    pub fn carry_out(&mut self, order: Order, report: Reporter) -> io::Result<()> {
         match order {
-            Order::Run { block, first, end } => {
-                let stats = self.block(block, first, end, &mut |found| report(Report::Found(found)))?;
-                report(Report::Done { block, stats })
-            }
+            Order::Run { block, first, end } => self.block(block, first, end, report),
             Order::Describe { block, case } => {
                 let finding = self.describe(block, case);
                 report(Report::Described(Box::new(finding)))
@@ -95,54 +106,42 @@ impl Executor {
         }
     }
 
-    /// Runs the cases `first..end` of a block. Earlier cases only determine how far the database has changed.
-    pub fn block(
-        &mut self,
-        block: u64,
-        first: u32,
-        end: u32,
-        found: &mut dyn FnMut(FoundReport) -> io::Result<()>,
-    ) -> io::Result<Stats> {
-        let (started, cpu) = (clock::now(), clock::cpu_time());
+    /// Runs the cases `first..end` of a block. Earlier cases only determine how far the database has changed. Counters are
+    /// reported after each epoch, so that an engine that ends the process takes few with it.
+    pub fn block(&mut self, block: u64, first: u32, end: u32, report: Reporter) -> io::Result<()> {
+        let (mut started, mut cpu) = (clock::now(), clock::cpu_time());
         self.stats = Stats::default();
         let oracle = self.session.oracle.clone();
         let round = oracle.round(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
-        self.cases(round.as_ref(), block, first, end, found)?;
-        self.stats.loop_ns = nanos(started.elapsed());
-        self.stats.cpu_ns = nanos(clock::cpu_time().saturating_sub(cpu));
-        Ok(std::mem::take(&mut self.stats))
-    }
-
-    fn cases(
-        &mut self,
-        round: &dyn Round,
-        block: u64,
-        first: u32,
-        end: u32,
-        found: &mut dyn FnMut(FoundReport) -> io::Result<()>,
-    ) -> io::Result<()> {
+        let round = round.as_ref();
         let mut case = TestCase::default();
         let mut applied = 0;
-        let mut usable = self.reset(At { block, case: first });
+        let mut setup = self.reset(At { block, case: first });
         for number in first..end {
             let at = At { block, case: number };
-            let epoch = epoch_of(number, round);
-            while usable && applied <= epoch {
-                usable = self.apply(&round.epochs()[applied], at);
+            while setup == Setup::Usable && applied <= epoch_of(number, round) {
+                setup = self.apply(&round.epochs()[applied], at);
                 applied += 1;
             }
             round.case(&mut stream(self.config.seed, &[CASE_STREAM, block, u64::from(number)]), &mut case);
             self.stats.digest = self.stats.digest.wrapping_add(digest(at, round, &case));
-            let outcome = if usable {
-                self.judge(round, &case, at, found)?
-            } else {
-                Outcome::Skipped("set-up failed".to_owned())
+            let outcome = match setup {
+                Setup::Usable => self.judge(round, &case, at, report)?,
+                Setup::Unusable => Outcome::Skipped("set-up failed".to_owned()),
+                Setup::Broken => self.examine(round, &case, at, report)?,
             };
-            if std::mem::take(&mut self.replaced) && number + 1 < end {
-                usable = self.reset(at);
+            self.stats.outcomes.count(&outcome);
+            let next = number + 1;
+            if next == end || next.is_multiple_of(CASES_PER_EPOCH) {
+                self.stats.loop_ns = nanos(started.elapsed());
+                self.stats.cpu_ns = nanos(clock::cpu_time().saturating_sub(cpu));
+                (started, cpu) = (clock::now(), clock::cpu_time());
+                report(Report::Ran { block, next, stats: std::mem::take(&mut self.stats) })?;
+            }
+            if std::mem::take(&mut self.replaced) && next < end {
+                setup = self.reset(at);
                 applied = 0;
             }
-            self.stats.outcomes.count(&outcome);
         }
         Ok(())
     }
@@ -154,32 +153,30 @@ impl Executor {
         result
     }
 
-    fn reset(&mut self, at: At) -> bool {
+    fn reset(&mut self, at: At) -> Setup {
         self.recorder.note(at.block, u64::from(at.case), SETUP);
-        self.timed(|s| s.connection.reset()).is_ok()
+        if self.timed(|s| s.connection.reset()).is_ok() { Setup::Usable } else { Setup::Unusable }
     }
 
     /// Runs set-up statements. One that fails is left out, unless it is a table that the cases need.
-    fn apply(&mut self, statements: &[String], at: At) -> bool {
-        let mut usable = true;
+    fn apply(&mut self, statements: &[String], at: At) -> Setup {
         for (number, statement) in statements.iter().enumerate() {
             self.recorder.note(at.block, u64::from(at.case), SETUP + number as u64);
             self.stats.statements += 1;
-            if self.timed(|s| s.connection.execute(statement)).is_err() {
+            if let Err(error) = self.timed(|s| s.connection.execute(statement)) {
                 self.stats.setup_errors += 1;
-                usable &= !statement.starts_with("CREATE TABLE") && !statement.starts_with("CREATE VIRTUAL TABLE");
+                if error.class == ErrorClass::Internal {
+                    return Setup::Broken;
+                }
+                if statement.starts_with("CREATE TABLE") || statement.starts_with("CREATE VIRTUAL TABLE") {
+                    return Setup::Unusable;
+                }
             }
         }
-        usable
+        Setup::Usable
     }
 
-    fn judge(
-        &mut self,
-        round: &dyn Round,
-        case: &TestCase,
-        at: At,
-        found: &mut dyn FnMut(FoundReport) -> io::Result<()>,
-    ) -> io::Result<Outcome> {
+    fn judge(&mut self, round: &dyn Round, case: &TestCase, at: At, report: Reporter) -> io::Result<Outcome> {
         let mut first: Option<BagHash> = None;
         let mut differs = false;
         for (number, query) in case.queries().iter().enumerate() {
@@ -193,10 +190,10 @@ impl Executor {
             });
             match result {
                 Ok(bag) => differs |= *first.get_or_insert(bag) != bag,
-                Err(error) => return self.failed_query(round, case, at, &error, found),
+                Err(error) => return self.failed_query(round, case, at, &error, report),
             }
         }
-        if differs { self.examine(round, case, at, found) } else { Ok(Outcome::Pass) }
+        if differs { self.examine(round, case, at, report) } else { Ok(Outcome::Pass) }
     }
 
     fn failed_query(
@@ -205,23 +202,17 @@ impl Executor {
         case: &TestCase,
         at: At,
         error: &EngineError,
-        found: &mut dyn FnMut(FoundReport) -> io::Result<()>,
+        report: Reporter,
     ) -> io::Result<Outcome> {
         match error.class {
             ErrorClass::Semantic | ErrorClass::Data => Ok(Outcome::Skipped(error.class.to_string())),
             ErrorClass::Limit => Ok(Outcome::Warning(error.class.to_string())),
-            ErrorClass::Internal => self.examine(round, case, at, found),
+            ErrorClass::Internal => self.examine(round, case, at, report),
         }
     }
 
     /// Repeats a failure in place and on a fresh database, checks what the case rests on, reduces and reports.
-    fn examine(
-        &mut self,
-        round: &dyn Round,
-        case: &TestCase,
-        at: At,
-        found: &mut dyn FnMut(FoundReport) -> io::Result<()>,
-    ) -> io::Result<Outcome> {
+    fn examine(&mut self, round: &dyn Round, case: &TestCase, at: At, report: Reporter) -> io::Result<Outcome> {
         self.replaced = true;
         let statements = statements(round, at.case);
         let queries: Vec<Run> = case.queries().iter().map(|q| (q.sql.as_str(), q.disable_mask)).collect();
@@ -248,11 +239,17 @@ impl Executor {
         let reduced = self.reduced.entry((round.class().to_owned(), kind)).or_default();
         if *reduced < self.config.findings_per_class_max {
             *reduced += 1;
+            // Reducing takes a while and may end the process: what is known already is on disk meanwhile.
+            let unreduced = self.finding(round, case, at, kind, &statements, &involved);
+            let early = unreduced.write(&self.config.out_dir, &self.session.profile)?;
             let finding = self.reduce(round, case, at, kind, statements, involved);
             let kept = self.kept.entry((kind, finding.features.clone())).or_default();
             *kept += 1;
             if *kept <= FINDINGS_PER_FEATURES_MAX {
-                found(self.write(&finding, &self.config.out_dir)?)?;
+                report(Report::Found(self.write(&finding, &self.config.out_dir)?))?;
+            }
+            if finding.id != unreduced.id {
+                fs::remove_dir_all(early)?;
             }
         }
         Ok(Outcome::Fail(kind.to_string()))

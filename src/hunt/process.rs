@@ -6,7 +6,9 @@ use super::supervisor::HuntError;
 use crate::clock;
 use crate::config::{ExecutorConfig, START_MS};
 use crate::triage::finding::FindingKind;
+use std::collections::VecDeque;
 use std::io;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -20,6 +22,8 @@ pub(super) enum Event {
     Report(usize, Report),
     /// The process ended, by itself or because it stood still.
     Ended(usize, End),
+    /// A case that ended an executor was run again.
+    Examined(Result<super::supervisor::Examined, HuntError>),
 }
 
 /// How an executor ended.
@@ -33,16 +37,23 @@ pub(super) enum End {
     Hung,
 }
 
+/// Signals by which a process ends itself: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS. Any other comes
+/// from outside and says nothing about the engine.
+const CRASH_SIGNALS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
+
 /// Runs a command; its output, or the way it failed to end.
 pub async fn watch(mut command: Command, limit: Duration) -> Result<Result<Vec<u8>, FindingKind>, HuntError> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    // The process ends when its input closes, so it cannot outlive this one; Ctrl-C is not meant for it.
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     let process_error = |source| HuntError::Io { what: "a replay process".to_owned(), source };
-    let child = command.spawn().map_err(process_error)?;
+    let mut child = command.spawn().map_err(process_error)?;
+    let _input = child.stdin.take();
     match tokio::time::timeout(limit, child.wait_with_output()).await {
         Err(_) => Ok(Err(FindingKind::Hang)),
         Ok(output) => {
             let output = output.map_err(process_error)?;
-            Ok(if output.status.code().is_some() { Ok(output.stdout) } else { Err(FindingKind::Crash) })
+            let crashed = output.status.signal().is_some_and(|signal| CRASH_SIGNALS.contains(&signal));
+            Ok(if crashed { Err(FindingKind::Crash) } else { Ok(output.stdout) })
         }
     }
 }
@@ -106,7 +117,7 @@ pub(super) async fn attend(
 ) {
     let mut look = tokio::time::interval(hang_after / 20);
     let mut last: (Option<Position>, Instant) = (None, clock::now());
-    let mut outstanding = 0usize;
+    let mut outstanding: VecDeque<Order> = VecDeque::new();
     let (mut open, mut ready) = (true, false);
     let mut limit = Duration::from_millis(START_MS);
     let end = loop {
@@ -115,13 +126,13 @@ pub(super) async fn attend(
                 let Some(order) = order else {
                     // Nobody wants more from this executor, and it has nothing left to do.
                     open = false;
-                    if outstanding == 0 {
+                    if outstanding.is_empty() {
                         let _ = process.child.kill().await;
                         break End::Closed;
                     }
                     continue;
                 };
-                outstanding += 1;
+                outstanding.push_back(order);
                 last.1 = clock::now();
                 process.send(&order).await;
             }
@@ -129,12 +140,18 @@ pub(super) async fn attend(
                 let Some(report) = report else {
                     let status = process.child.wait().await;
                     let clean = status.is_ok_and(|s| s.success());
-                    break if clean && outstanding == 0 { End::Closed } else { End::Crashed };
+                    break if clean && outstanding.is_empty() { End::Closed } else { End::Crashed };
                 };
-                if matches!(report, Report::Done { .. }) {
-                    outstanding -= 1;
+                if let (Report::Ran { block, next, .. }, Some(Order::Run { block: of, end, .. })) = (&report, outstanding.front())
+                    && block == of
+                    && next >= end
+                {
+                    outstanding.pop_front();
                 }
-                ready |= matches!(report, Report::Ready { .. });
+                if matches!(report, Report::Ready { .. }) {
+                    ready = true;
+                    limit = hang_after;
+                }
                 last.1 = clock::now();
                 if events.send(Event::Report(id, report)).is_err() {
                     break End::Closed;
@@ -144,8 +161,7 @@ pub(super) async fn attend(
                 let position = recorder::read(&recorder).ok().flatten();
                 if position != last.0 {
                     last = (position, clock::now());
-                    limit = hang_after;
-                } else if last.1.elapsed() > limit && (outstanding > 0 || !ready) {
+                } else if last.1.elapsed() > limit && (!outstanding.is_empty() || !ready) {
                     let _ = process.child.kill().await;
                     break End::Hung;
                 }

@@ -46,11 +46,13 @@ pub enum Report {
     },
     /// A finding was written as a directory.
     Found(FoundReport),
-    /// A block is done.
-    Done {
+    /// Cases of a block ran.
+    Ran {
         /// The block.
         block: u64,
-        /// What was done in it.
+        /// The case after the last one that ran.
+        next: u32,
+        /// What was done since the last such report.
         stats: Stats,
     },
     /// The description asked for.

@@ -23,6 +23,9 @@ pub struct Position {
 /// Added to the number of a set-up statement.
 pub const SETUP: u64 = 1 << 32;
 
+/// The block noted while an executor starts.
+pub const NO_BLOCK: u64 = u64::MAX;
+
 const LENGTH: usize = 32;
 
 /// The writing end, in the executor.

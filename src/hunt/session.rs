@@ -15,7 +15,7 @@ use crate::triage::confirm;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
@@ -86,7 +86,11 @@ impl Session {
             Vec::new()
         };
         let count = snippets.len();
-        let capabilities = Capabilities::probe(profile.clone(), snippets, |sql| connection.accepts(sql));
+        let foreign_keys = enforces_foreign_keys(connection.as_mut(), &profile);
+        let capabilities = Capabilities::probe(profile.clone(), snippets, foreign_keys, |sql| {
+            connection.reset().ok()?;
+            connection.rows(sql).ok()
+        });
         let classes = select(catalogue::classes_from(catalogue)?, patterns);
         let mut built: Vec<String> = Vec::new();
         let mut oracle = CaqOracle::new(classes, capabilities, snippet_percent, |statements, sql| {
@@ -114,13 +118,26 @@ impl Session {
     }
 }
 
+/// Whether the engine refuses a row that violates a foreign key, as classes with foreign keys assume.
+fn enforces_foreign_keys(connection: &mut dyn Connection, profile: &Profile) -> bool {
+    let mut statements = profile.start.clone();
+    statements.push("CREATE TABLE parent(c INTEGER PRIMARY KEY)".to_owned());
+    statements.push("CREATE TABLE child(c INTEGER, FOREIGN KEY(c) REFERENCES parent(c))".to_owned());
+    confirm::build(connection, &statements).is_ok()
+        && connection.execute("INSERT INTO child(c) VALUES (NULL)").is_ok()
+        && connection.execute("INSERT INTO child(c) VALUES (1)").is_err()
+}
+
 /// The classes whose names match one of the patterns; all without patterns.
 pub fn select(classes: Vec<OracleClass>, patterns: &[String]) -> Vec<OracleClass> {
     let wanted = |class: &OracleClass| patterns.is_empty() || patterns.iter().any(|p| matches_glob(p, &class.name));
     classes.into_iter().filter(wanted).collect()
 }
 
-/// A line of the cache. A start without a verdict is a snippet that ended the process.
+/// Validations of a snippet that may end without a verdict before it is given up: once may have been a kill.
+const STARTS_MAX: usize = 2;
+
+/// A line of the cache. A start without a verdict is a validation that did not end.
 #[derive(Serialize, Deserialize)]
 struct CacheLine {
     snippet: usize,
@@ -131,6 +148,7 @@ struct CacheLine {
 fn cache_path(target: &Target, data_dir: &Path, build_id: &str, snippets: &[Snippet], setup: &[String]) -> PathBuf {
     let mut hash = blake3::Hasher::new();
     let texts = [env!("CARGO_PKG_VERSION"), &target.to_string(), build_id];
+    hash.update(&validate::VERSION.to_le_bytes());
     let all = texts.into_iter().chain(setup.iter().map(String::as_str)).chain(snippets.iter().map(|s| s.sql.as_str()));
     for text in all {
         hash.update(text.as_bytes());
@@ -139,8 +157,8 @@ fn cache_path(target: &Target, data_dir: &Path, build_id: &str, snippets: &[Snip
     data_dir.join("cache").join(format!("snippets-{}.jsonl", &hash.finalize().to_hex()[..16]))
 }
 
-/// The snippets that hold on the target. What is known already is read from the cache; a snippet at which an earlier
-/// validation ended without a verdict has crashed or stopped the engine and is not tried again.
+/// The snippets that hold on the target. What is known already is read from the cache; a snippet at which validation
+/// ended without a verdict [`STARTS_MAX`] times crashes or stops the engine and is not tried again.
 fn validated(
     target: &Target,
     data_dir: &Path,
@@ -155,31 +173,40 @@ fn validated(
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir).map_err(cache_error)?;
     }
+    // Locked until it is complete, so that a second hunt waits for the verdicts rather than making its own.
+    let mut file = fs::OpenOptions::new().create(true).read(true).append(true).open(&path).map_err(cache_error)?;
+    file.lock().map_err(cache_error)?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(cache_error)?;
     let mut verdicts: Vec<Option<SnippetVerdict>> = vec![None; snippets.len()];
-    let mut next = 0;
-    for line in fs::read_to_string(&path).unwrap_or_default().lines() {
+    let mut starts = vec![0; snippets.len()];
+    for line in text.lines() {
         // A line cut off by a kill does not parse; its snippet was started before.
         let Ok(line) = serde_json::from_str::<CacheLine>(line) else { continue };
-        if let Some(slot) = verdicts.get_mut(line.snippet) {
-            *slot = Some(line.verdict.unwrap_or_else(|| SnippetVerdict::Refused("ended the process".to_owned())));
-            next = next.max(line.snippet + 1);
+        match (verdicts.get_mut(line.snippet), line.verdict) {
+            (Some(verdict), Some(known)) => *verdict = Some(known),
+            (Some(_), None) => starts[line.snippet] += 1,
+            (None, _) => {}
         }
     }
-    if next < snippets.len() {
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(&path).map_err(cache_error)?;
-        let mut write = |snippet, verdict| {
-            let mut line = serde_json::to_string(&CacheLine { snippet, verdict }).map_err(io::Error::other)?;
-            line.push('\n');
-            file.write_all(line.as_bytes())
-        };
-        confirm::build(connection, &setup).map_err(TargetError::from)?;
-        for at in next..snippets.len() {
-            tick();
-            write(at, None).map_err(cache_error)?;
-            let verdict = validate::validate(connection, &snippets[at]);
-            write(at, Some(verdict.clone())).map_err(cache_error)?;
-            verdicts[at] = Some(verdict);
+    let mut write = |snippet, verdict| {
+        let mut line = serde_json::to_string(&CacheLine { snippet, verdict }).map_err(io::Error::other)?;
+        line.push('\n');
+        file.write_all(line.as_bytes())
+    };
+    let mut ready = false;
+    for at in 0..snippets.len() {
+        if verdicts[at].is_some() || starts[at] >= STARTS_MAX {
+            continue;
         }
+        if !std::mem::replace(&mut ready, true) {
+            confirm::build(connection, &setup).map_err(TargetError::from)?;
+        }
+        tick();
+        write(at, None).map_err(cache_error)?;
+        let verdict = validate::validate(connection, &snippets[at]);
+        write(at, Some(verdict.clone())).map_err(cache_error)?;
+        verdicts[at] = Some(verdict);
     }
     Ok(snippets
         .into_iter()

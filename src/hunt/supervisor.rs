@@ -10,7 +10,7 @@ use super::stats::{Outcome, Stats};
 use crate::catalogue;
 use crate::clock;
 use crate::config::{CASES_PER_BLOCK, ExecutorConfig, START_MS, STATE_EVERY_MS};
-use crate::dbms::target::Target;
+use crate::dbms::target::{Target, TargetError};
 use crate::triage::finding::{Finding, FindingKind};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -114,13 +114,27 @@ struct Campaign {
 
 const CAMPAIGN_FILE: &str = "campaign.json";
 
+/// A campaign that was cut short, moved aside when another one starts in the same directory.
+const INTERRUPTED_FILE: &str = "campaign.interrupted.json";
+
 /// Whether the output directory holds a campaign that did not end by itself.
 pub fn interrupted(out_dir: &Path) -> bool {
-    read_campaign(out_dir).is_some_and(|c| !c.finished)
+    read_campaign(&out_dir.join(CAMPAIGN_FILE)).is_some_and(|c| !c.finished)
 }
 
-fn read_campaign(out_dir: &Path) -> Option<Campaign> {
-    serde_json::from_str(&fs::read_to_string(out_dir.join(CAMPAIGN_FILE)).ok()?).ok()
+fn read_campaign(path: &Path) -> Option<Campaign> {
+    serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
+}
+
+/// Removes the scratch directories of hunts that were killed.
+fn remove_stale_runs(out_dir: &Path) {
+    for entry in fs::read_dir(out_dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(pid) = name.to_str().and_then(|n| n.strip_prefix(".run-")) else { continue };
+        if !Path::new("/proc").join(pid).exists() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 impl Campaign {
@@ -166,6 +180,7 @@ pub async fn hunt(
         move |source| HuntError::Io { what, source }
     };
     let run_dir = out_dir.join(format!(".run-{}", std::process::id()));
+    remove_stale_runs(&out_dir);
     fs::create_dir_all(&run_dir).map_err(io_error(&run_dir))?;
     let mut hunt = Hunt::new(plan, run_dir.clone(), progress)?;
     let result = hunt.run(&mut stop).await;
@@ -183,9 +198,13 @@ struct Hunt<'a> {
     next_block: u64,
     /// Pieces of blocks whose executor ended: they are handed out first.
     again: Vec<Order>,
+    /// Blocks that were handed out again after an executor ended while their database was made.
+    retried: BTreeSet<u64>,
     events: mpsc::UnboundedSender<Event>,
     inbox: mpsc::UnboundedReceiver<Event>,
     stopping: bool,
+    /// Cases that ended an executor and are being run again.
+    examining: usize,
     failed_starts: u32,
     summary: (String, usize, usize),
     restarts: u64,
@@ -206,9 +225,15 @@ impl<'a> Hunt<'a> {
             findings: Vec::new(),
             finished: false,
         };
+        let aside = out_dir.join(INTERRUPTED_FILE);
         let campaign = if plan.resume {
-            read_campaign(out_dir).ok_or_else(|| HuntError::NoCampaign(out_dir.display().to_string()))?
+            let last = read_campaign(&aside).or_else(|| read_campaign(&out_dir.join(CAMPAIGN_FILE)));
+            let _ = fs::remove_file(&aside);
+            last.ok_or_else(|| HuntError::NoCampaign(out_dir.display().to_string()))?
         } else {
+            if interrupted(out_dir) {
+                let _ = fs::rename(out_dir.join(CAMPAIGN_FILE), &aside);
+            }
             fresh()
         };
         let mut plan = plan;
@@ -228,9 +253,11 @@ impl<'a> Hunt<'a> {
             next_worker: 0,
             next_block,
             again: Vec::new(),
+            retried: BTreeSet::new(),
             events,
             inbox,
             stopping: false,
+            examining: 0,
             failed_starts: 0,
             summary: (String::new(), 0, 0),
             restarts: 0,
@@ -246,11 +273,19 @@ impl<'a> Hunt<'a> {
         self.start_worker()?;
         let mut tick = tokio::time::interval(Duration::from_millis(100));
         let mut saved = started;
-        while !self.workers.is_empty() {
+        while !self.workers.is_empty() || self.examining > 0 {
             tokio::select! {
                 event = self.inbox.recv() => match event {
                     Some(Event::Report(worker, report)) => self.report(worker, report)?,
-                    Some(Event::Ended(worker, end)) => self.ended(worker, end).await?,
+                    Some(Event::Examined(examined)) => {
+                        let Examined { outcome, found } = examined?;
+                        self.examining -= 1;
+                        self.campaign.stats.outcomes.count(&outcome);
+                        if let Some(found) = found {
+                            self.found(found);
+                        }
+                    }
+                    Some(Event::Ended(worker, end)) => self.ended(worker, end)?,
                     None => break,
                 },
                 _ = stop.recv(), if !self.stopping => {
@@ -293,7 +328,7 @@ impl<'a> Hunt<'a> {
     /// Hands out no more work; executors end when they have none left.
     fn stop(&mut self) {
         self.stopping = true;
-        self.workers.retain(|_, worker| !worker.pending.is_empty() || !worker.ready);
+        self.workers.retain(|_, worker| !worker.pending.is_empty());
     }
 
     /// The next piece of work, if there is any.
@@ -339,7 +374,7 @@ impl<'a> Hunt<'a> {
                 if self.summary.0.is_empty() {
                     self.progress.ready(&version, classes, snippets);
                     self.summary = (version, classes, snippets);
-                    while self.workers.len() < self.plan.workers {
+                    while !self.stopping && self.workers.len() < self.plan.workers {
                         self.start_worker()?;
                     }
                 }
@@ -350,17 +385,37 @@ impl<'a> Hunt<'a> {
             }
             Report::Failed { message } => return Err(HuntError::Executor(message)),
             Report::Found(found) => self.found(found),
-            Report::Done { block, stats } => {
+            Report::Ran { block, next, stats } => {
                 self.campaign.stats.add(&stats);
                 if let Some(worker) = self.workers.get_mut(&id) {
-                    worker.pending.retain(|order| !matches!(order, Order::Run { block: of, .. } if *of == block));
+                    let running = worker
+                        .pending
+                        .iter_mut()
+                        .position(|o| matches!(o, Order::Run { block: of, .. } if *of == block));
+                    if let Some(at) = running
+                        && let Order::Run { first, end, .. } = &mut worker.pending[at]
+                    {
+                        *first = next;
+                        if next >= *end {
+                            worker.pending.remove(at);
+                        }
+                    }
                 }
-                self.campaign.finish_block(block);
+                self.finish(block);
                 self.supply(id);
             }
             Report::Described(_) => {}
         }
         Ok(())
+    }
+
+    /// Counts a block as done when no order for a part of it is left.
+    fn finish(&mut self, block: u64) {
+        let of_block = |order: &Order| matches!(order, Order::Run { block: of, .. } if *of == block);
+        let left = self.workers.values().flat_map(|w| &w.pending).chain(&self.again).any(of_block);
+        if !left {
+            self.campaign.finish_block(block);
+        }
     }
 
     fn found(&mut self, found: FoundReport) {
@@ -374,7 +429,8 @@ impl<'a> Hunt<'a> {
         let id = self.next_worker;
         self.next_worker += 1;
         let recorder = self.run_dir.join(format!("recorder-{id}"));
-        let config = ExecutorConfig { recorder: recorder.clone(), ..self.plan.executor.clone() };
+        let known = self.campaign.findings.iter().map(|f| f.id.clone()).collect();
+        let config = ExecutorConfig { recorder: recorder.clone(), known, ..self.plan.executor.clone() };
         let process = Process::start(&config)?;
         let (orders, orders_in) = mpsc::unbounded_channel();
         let hang_after = self.plan.hang_after;
@@ -384,9 +440,9 @@ impl<'a> Hunt<'a> {
     }
 
     /// An executor ended: find out at which case, go on behind it.
-    async fn ended(&mut self, id: usize, end: End) -> Result<(), HuntError> {
+    fn ended(&mut self, id: usize, how: End) -> Result<(), HuntError> {
         let Some(worker) = self.workers.remove(&id) else { return Ok(()) };
-        if end == End::Closed && worker.pending.is_empty() {
+        if how == End::Closed && worker.pending.is_empty() {
             return Ok(());
         }
         self.restarts += 1;
@@ -402,15 +458,27 @@ impl<'a> Hunt<'a> {
         if let (Some(position), true) = (position, worker.ready) {
             let running =
                 pending.iter().position(|o| matches!(o, Order::Run { block, .. } if *block == position.block));
-            if let Some(Order::Run { block, end: last, .. }) = running.map(|at| pending.remove(at)) {
-                let outcome = self.examine(position, end).await?;
-                self.campaign.stats.outcomes.count(&outcome);
-                let next = u32::try_from(position.case).unwrap_or(last) + 1;
-                // A crash while the database was set up would only come again with the next case.
-                if next < last && position.statement < recorder::SETUP {
-                    self.again.push(Order::Run { block, first: next, end: last });
+            if let Some(Order::Run { block, first, end }) = running.map(|at| pending.remove(at)) {
+                if position.statement >= recorder::SETUP && self.retried.insert(block) {
+                    // It may have been a kill from outside: once more.
+                    self.again.push(Order::Run { block, first, end });
                 } else {
-                    self.campaign.finish_block(block);
+                    // Beside the hunt: other executors go on meanwhile.
+                    self.examining += 1;
+                    let (plan, events) = (self.plan.clone(), self.events.clone());
+                    let scratch = self.run_dir.join(format!("examination-{id}"));
+                    tokio::spawn(async move {
+                        let _ = events.send(Event::Examined(examine(plan, scratch, position, how).await));
+                    });
+                    let case = u32::try_from(position.case).unwrap_or(end);
+                    // The cases before it that were not reported yet, and those behind it, where the database can be made.
+                    let behind = if position.statement < recorder::SETUP { case + 1..end } else { end..end };
+                    for piece in [first..case, behind] {
+                        if piece.start < piece.end {
+                            self.again.push(Order::Run { block, first: piece.start, end: piece.end });
+                        }
+                    }
+                    self.finish(block);
                 }
             }
         }
@@ -420,48 +488,49 @@ impl<'a> Hunt<'a> {
         }
         Ok(())
     }
+}
 
-    /// Makes the case again and runs it in a process of its own.
-    async fn examine(&mut self, position: Position, end: End) -> Result<Outcome, HuntError> {
-        let Some(mut finding) = self.describe(position).await? else {
-            return Ok(Outcome::Warning("an executor ended, and the case could not be made again".to_owned()));
-        };
-        let HuntPlan { executor, hang_after, .. } = &self.plan;
-        let kind = replay_in_process(&finding, &executor.data_dir, &self.run_dir, *hang_after).await?;
-        let profile = catalogue::profile(self.target().map_or("sqlite", |t| t.dialect()))
-            .map_err(|error| HuntError::Executor(error.to_string()))?;
-        let out_dir = self.plan.executor.out_dir.clone();
-        let write = |finding: &Finding, dir: &Path| {
-            finding.write(dir, &profile).map_err(|source| HuntError::Io { what: dir.display().to_string(), source })
-        };
-        if let Some(kind) = kind {
-            finding.kind = kind;
-            finding.seal();
-            let dir = write(&finding, &out_dir)?;
-            self.found(finding.found(&dir));
-            return Ok(Outcome::Fail(kind.to_string()));
-        }
-        finding.kind = if end == End::Hung { FindingKind::Hang } else { FindingKind::Crash };
-        finding.seal();
-        write(&finding, &out_dir.join("flaky"))?;
-        Ok(Outcome::Warning(format!("flaky: {} did not repeat in a fresh process", finding.kind)))
+/// What became of a case that ended an executor.
+pub(super) struct Examined {
+    outcome: Outcome,
+    found: Option<FoundReport>,
+}
+
+/// Makes the case again and runs it in a process of its own. `scratch` is the examination's own part of file names.
+async fn examine(plan: HuntPlan, scratch: PathBuf, position: Position, how: End) -> Result<Examined, HuntError> {
+    let Some(mut finding) = describe(&plan, &scratch, position).await? else {
+        let reason = "an executor ended, and the case could not be made again".to_owned();
+        return Ok(Examined { outcome: Outcome::Warning(reason), found: None });
+    };
+    let kind = replay_in_process(&finding, &plan, &scratch).await?;
+    let out_dir = &plan.executor.out_dir;
+    let target: Target = plan.executor.dbms.parse().map_err(|e: TargetError| HuntError::Executor(e.to_string()))?;
+    let profile = catalogue::profile(target.dialect()).map_err(|error| HuntError::Executor(error.to_string()))?;
+    let write = |finding: &Finding, dir: &Path| {
+        finding.write(dir, &profile).map_err(|source| HuntError::Io { what: dir.display().to_string(), source })
+    };
+    let repeated = kind.is_some();
+    finding.kind = kind.unwrap_or(if how == End::Hung { FindingKind::Hang } else { FindingKind::Crash });
+    finding.seal();
+    if repeated {
+        let dir = write(&finding, out_dir)?;
+        return Ok(Examined { outcome: Outcome::Fail(finding.kind.to_string()), found: Some(finding.found(&dir)) });
     }
+    write(&finding, &out_dir.join("flaky"))?;
+    let reason = format!("flaky: {} did not repeat in a fresh process", finding.kind);
+    Ok(Examined { outcome: Outcome::Warning(reason), found: None })
+}
 
-    fn target(&self) -> Option<Target> {
-        self.plan.executor.dbms.parse().ok()
-    }
-
-    async fn describe(&self, position: Position) -> Result<Option<Finding>, HuntError> {
-        let recorder = self.run_dir.join("recorder-describe");
-        let mut process = Process::start(&ExecutorConfig { recorder, ..self.plan.executor.clone() })?;
-        let case = u32::try_from(position.case).unwrap_or(u32::MAX);
-        process.send(&Order::Describe { block: position.block, case }).await;
-        loop {
-            match tokio::time::timeout(Duration::from_millis(START_MS), process.next()).await {
-                Ok(Some(Report::Described(finding))) => return Ok(Some(*finding)),
-                Ok(Some(_)) => {}
-                Ok(None) | Err(_) => return Ok(None),
-            }
+async fn describe(plan: &HuntPlan, scratch: &Path, position: Position) -> Result<Option<Finding>, HuntError> {
+    let recorder = scratch.with_extension("recorder");
+    let mut process = Process::start(&ExecutorConfig { recorder, ..plan.executor.clone() })?;
+    let case = u32::try_from(position.case).unwrap_or(u32::MAX);
+    process.send(&Order::Describe { block: position.block, case }).await;
+    loop {
+        match tokio::time::timeout(Duration::from_millis(START_MS), process.next()).await {
+            Ok(Some(Report::Described(finding))) => return Ok(Some(*finding)),
+            Ok(Some(_)) => {}
+            Ok(None) | Err(_) => return Ok(None),
         }
     }
 }
@@ -469,17 +538,16 @@ impl<'a> Hunt<'a> {
 /// Runs a finding's statements and queries in a fresh process; the kind if that process crashes or hangs.
 async fn replay_in_process(
     finding: &Finding,
-    data_dir: &Path,
-    run_dir: &Path,
-    hang_after: Duration,
+    plan: &HuntPlan,
+    scratch: &Path,
 ) -> Result<Option<FindingKind>, HuntError> {
-    let path = run_dir.join("replay.json");
+    let path = scratch.with_extension("json");
     let text = serde_json::to_string(finding).map_err(io::Error::other);
     text.and_then(|text| fs::write(&path, text))
         .map_err(|source| HuntError::Io { what: path.display().to_string(), source })?;
     let mut command = own_program()?;
-    command.arg("execute").arg("--replay").arg(&path).arg("--data-dir").arg(data_dir);
-    Ok(watch(command, hang_after).await?.err())
+    command.arg("execute").arg("--replay").arg(&path).arg("--data-dir").arg(&plan.executor.data_dir);
+    Ok(watch(command, plan.hang_after).await?.err())
 }
 
 /// Findings by class and kind, with the first of each as its example: the bugs, for now.

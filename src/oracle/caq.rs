@@ -65,6 +65,10 @@ impl CaqOracle {
                 unused.insert(class.name, format!("assumes {missing}, which {} does not guarantee", profile.name));
                 continue;
             }
+            if !capabilities.foreign_keys && class.schema.tables.iter().any(|t| !t.foreign_keys.is_empty()) {
+                unused.insert(class.name, "the target does not enforce foreign keys".to_owned());
+                continue;
+            }
             let members = accepted_members(&class, &capabilities, &mut accepts);
             for at in (0..class.members.len()).filter(|at| !members.contains(at)) {
                 unused.insert(format!("{} member {}", class.name, at + 1), "not accepted by the target".to_owned());
@@ -349,7 +353,13 @@ impl Round for CaqRound<'_> {
                         .columns
                         .iter()
                         .any(|c| c.name == *name && (is_truth_value(demand, *ty) || (c.ty == Some(*ty) && c.binary))),
-                    _ => true,
+                    Node::Literal(text) => {
+                        &**text == "NULL"
+                            || is_truth_value(demand, *ty)
+                            || matches!(ty, SqlType::Int | SqlType::Boolean)
+                    }
+                    Node::Operator { op, .. } => is_truth_value(demand, *ty) || op.results.contains(&Kind::Typed(*ty)),
+                    Node::Column { .. } => false,
                 };
                 simpler.retain(|node| meets(node, demand) && typed(node));
                 simpler.into_iter().map(Fill::Generated).collect()

@@ -135,7 +135,7 @@ impl Finding {
             FindingKind::WrongResult => {
                 "All queries below must return the same bag of rows (in any order); they do not."
             }
-            FindingKind::InternalError => "The last query below must not report an internal error.",
+            FindingKind::InternalError => "No statement or query below must report an internal error; one does.",
             FindingKind::Crash => "The statements and queries below must not end the process.",
             FindingKind::Hang => "The statements and queries below must end, or stop when interrupted.",
         }

@@ -58,7 +58,8 @@ impl Reduction<'_> {
             self.queries.iter().map(|at| &case.queries()[*at]).map(|q| (q.sql.as_str(), q.disable_mask)).collect();
         match replay(self.connection, statements, &queries) {
             Replay::Different { .. } => broken_claim(self.connection, &self.round.claims(case)).is_none(),
-            Replay::Internal { .. } => queries.len() == 1,
+            // Broken by the set-up alone, or by the one query.
+            Replay::Internal { query, .. } => query.is_none() == queries.is_empty(),
             Replay::Equal | Replay::Void(_) => false,
         }
     }
