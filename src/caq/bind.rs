@@ -609,6 +609,16 @@ impl ExprWalk<'_, '_> {
                     span: ident.span,
                 })
             }
+            // `x IN ((SELECT …))` is `x IN (SELECT …)` to PostgreSQL, and to SQLite since 3.41: a set, not a scalar.
+            Expr::InList { list, .. } if list.len() == 1 => {
+                if let Expr::CompoundIdentifier(path) = innermost(&mut list[0]) {
+                    let path = path.clone();
+                    if self.binder.placeholder(&path)?.is_some() {
+                        return unsupported("a placeholder as the only item of an IN list");
+                    }
+                }
+                Ok(())
+            }
             // An output column may be named in ORDER BY; anything else could bind to an outer table, or be read as a string.
             Expr::Identifier(ident)
                 if !ident.value.starts_with("__")

@@ -363,6 +363,7 @@ placeholders = { p1 = "Expr(t2: INT)", q1 = "Expr(t1: BOOLEAN)", v1 = "Table(c0 
             ("SELECT x.c0 FROM t1", vec!["member 2", "no table or alias x"]),
             ("SELECT p1 FROM t2", vec!["qualify the placeholder p1"]),
             ("SELECT c0 FROM t2", vec!["qualify c0"]),
+            ("SELECT t2.c0 FROM t2 WHERE t2.c0 IN ((t2.p1))", vec!["only item of an IN list"]),
             ("SELECT t1.c0 FROM t1, t2 AS a RIGHT JOIN t2 ON a.c0 = t2.c0", vec!["after a comma"]),
             ("SELECT t1.p1 FROM t1", vec!["no column p1"]),
             ("SELECT t1.c0 FROM t1 WHERE", vec!["does not parse", "Expected"]),
