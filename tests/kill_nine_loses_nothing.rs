@@ -68,7 +68,7 @@ fn a_killed_executor_is_replaced() {
     wait_until("the hunt goes on", || blocks_done(&caqtus) > before + 20);
     let json = interrupt(hunt);
     assert!(json["restarts"].as_u64() >= Some(1), "{json}");
-    assert!(processes_naming(&caqtus.path("out")).is_empty());
+    wait_until("no process is left", || processes_naming(&caqtus.path("out")).is_empty());
 }
 
 #[test]

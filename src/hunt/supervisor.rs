@@ -467,8 +467,9 @@ impl<'a> Hunt<'a> {
                     self.examining += 1;
                     let (plan, events) = (self.plan.clone(), self.events.clone());
                     let scratch = self.run_dir.join(format!("examination-{id}"));
+                    let known = self.campaign.findings.clone();
                     tokio::spawn(async move {
-                        let _ = events.send(Event::Examined(examine(plan, scratch, position, how).await));
+                        let _ = events.send(Event::Examined(examine(plan, known, scratch, position, how).await));
                     });
                     let case = u32::try_from(position.case).unwrap_or(end);
                     // The cases before it that were not reported yet, and those behind it, where the database can be made.
@@ -496,8 +497,15 @@ pub(super) struct Examined {
     found: Option<FoundReport>,
 }
 
-/// Makes the case again and runs it in a process of its own. `scratch` is the examination's own part of file names.
-async fn examine(plan: HuntPlan, scratch: PathBuf, position: Position, how: End) -> Result<Examined, HuntError> {
+/// Makes the case again and runs it in a process of its own. It is kept unless enough of its class and kind are `known`;
+/// `scratch` is the examination's own part of file names.
+async fn examine(
+    plan: HuntPlan,
+    known: Vec<FoundReport>,
+    scratch: PathBuf,
+    position: Position,
+    how: End,
+) -> Result<Examined, HuntError> {
     let Some(mut finding) = describe(&plan, &scratch, position).await? else {
         let reason = "an executor ended, and the case could not be made again".to_owned();
         return Ok(Examined { outcome: Outcome::Warning(reason), found: None });
@@ -513,6 +521,10 @@ async fn examine(plan: HuntPlan, scratch: PathBuf, position: Position, how: End)
     finding.kind = kind.unwrap_or(if how == End::Hung { FindingKind::Hang } else { FindingKind::Crash });
     finding.seal();
     if repeated {
+        let same = |f: &&FoundReport| f.class == finding.class && f.kind == finding.kind.to_string();
+        if known.iter().filter(same).count() >= plan.executor.findings_per_class_max {
+            return Ok(Examined { outcome: Outcome::Fail(finding.kind.to_string()), found: None });
+        }
         let dir = write(&finding, out_dir)?;
         return Ok(Examined { outcome: Outcome::Fail(finding.kind.to_string()), found: Some(finding.found(&dir)) });
     }
