@@ -10,10 +10,16 @@ fn kill(signal: &str, pid: u32) {
     assert!(status.success());
 }
 
+/// Findings that were reduced. One that a kill caught before that is replaced by its reduced form later.
 fn findings(caqtus: &Caqtus) -> Vec<String> {
     let output = caqtus.run(&["bug", "list", "--json", "--findings", "out"]);
     let list: serde_json::Value = serde_json::from_slice(&output.stdout).expect("every finding reads");
-    list.as_array().expect("a list").iter().map(|f| f["id"].as_str().expect("an id").to_owned()).collect()
+    let ids = list.as_array().expect("a list").iter().map(|f| f["id"].as_str().expect("an id").to_owned());
+    let is_reduced = |id: &String| {
+        let text = std::fs::read_to_string(caqtus.path("out").join(id).join("case.json")).unwrap_or_default();
+        text.contains("\"reduced\": true")
+    };
+    ids.filter(is_reduced).collect()
 }
 
 #[test]
