@@ -312,8 +312,14 @@ pub fn list(parent: &Path) -> Result<Vec<(PathBuf, Finding)>, FindingError> {
     let mut all = Vec::new();
     for entry in entries.flatten() {
         let hidden = entry.file_name().to_string_lossy().starts_with('.');
-        if !hidden && entry.path().join("case.json").exists() {
-            all.push((entry.path(), read(&entry.path())?));
+        if hidden || !entry.path().join("case.json").exists() {
+            continue;
+        }
+        match read(&entry.path()) {
+            Ok(finding) => all.push((entry.path(), finding)),
+            // A hunt that runs meanwhile replaced it by its reduced form.
+            Err(FindingError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
     }
     all.sort_by(|(_, a), (_, b)| (&a.class, a.kind, &a.id).cmp(&(&b.class, b.kind, &b.id)));
