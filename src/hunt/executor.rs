@@ -236,6 +236,7 @@ impl Executor {
         if kind == FindingKind::WrongResult && broken_claim(connection, &round.claims(case)).is_some() {
             return Ok(Outcome::Skipped("a claim about a snippet does not hold".to_owned()));
         }
+        let mut written = false;
         let reduced = self.reduced.entry((round.class().to_owned(), kind)).or_default();
         if *reduced < self.config.findings_per_class_max {
             *reduced += 1;
@@ -246,13 +247,15 @@ impl Executor {
             let kept = self.kept.entry((kind, finding.features.clone())).or_default();
             *kept += 1;
             if *kept <= FINDINGS_PER_FEATURES_MAX {
+                written = true;
                 report(Report::Found(self.write(&finding, &self.config.out_dir)?))?;
             }
             if finding.id != unreduced.id {
                 fs::remove_dir_all(early)?;
             }
         }
-        Ok(Outcome::Fail(kind.to_string()))
+        // What the limits keep from being written stays visible in the summary.
+        Ok(Outcome::Fail(if written { kind.to_string() } else { format!("{kind}, one of many: not written") }))
     }
 
     fn flaky(

@@ -523,7 +523,8 @@ async fn examine(
     if repeated {
         let same = |f: &&FoundReport| f.class == finding.class && f.kind == finding.kind.to_string();
         if known.iter().filter(same).count() >= plan.executor.findings_per_class_max {
-            return Ok(Examined { outcome: Outcome::Fail(finding.kind.to_string()), found: None });
+            let reason = format!("{}, one of many: not written", finding.kind);
+            return Ok(Examined { outcome: Outcome::Fail(reason), found: None });
         }
         let dir = write(&finding, out_dir)?;
         return Ok(Examined { outcome: Outcome::Fail(finding.kind.to_string()), found: Some(finding.found(&dir)) });
