@@ -4,7 +4,7 @@ DEMO_TIME ?= 120s
 DEMO_VERSION ?= 3.39.2
 CAQTUS = ./target/release/caqtus
 
-.PHONY: demo test tools
+.PHONY: demo prover test tools z3
 
 # Builds, fetches and builds an old SQLite, hunts on it, and shows the first finding there and on the current version.
 demo: tools
@@ -22,11 +22,15 @@ demo: tools
 	  echo; echo "Its files: caqtus-findings/demo/$$id"; \
 	fi
 
+# The prover, the only part that needs Z3.
+prover: tools z3
+	cargo build --release -p prover
+
 # The same checks as in continuous integration.
-test: tools
+test: tools z3
 	cargo fmt --check
-	cargo clippy --all-targets --locked -- -D warnings
-	cargo test --locked
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo test --workspace --locked
 
 # A C compiler builds SQLite.
 tools:
@@ -36,3 +40,18 @@ tools:
 	if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -y -q --no-install-recommends gcc libc6-dev; \
 	elif command -v sudo >/dev/null; then sudo apt-get update -q && sudo apt-get install -y -q --no-install-recommends gcc libc6-dev; \
 	else echo "A C compiler is missing: install gcc and libc6-dev (Debian: apt-get install gcc libc6-dev)"; exit 1; fi
+
+# Debian 12's libz3 (4.8.12) hangs on time-outs, so a current one comes from its PyPI wheel.
+Z3_VERSION = 5.4.0.0
+z3: .z3/z3.pc
+
+.z3/z3.pc:
+	@command -v pkg-config >/dev/null && command -v unzip >/dev/null && python3 -m pip --version >/dev/null 2>&1 && exit 0; \
+	if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -y -q --no-install-recommends pkg-config unzip python3-pip; \
+	elif command -v sudo >/dev/null; then sudo apt-get update -q && sudo apt-get install -y -q --no-install-recommends pkg-config unzip python3-pip; \
+	else echo "Missing: install pkg-config, unzip and python3-pip"; exit 1; fi
+	mkdir -p .z3
+	python3 -m pip download -q --no-deps --only-binary :all: -d .z3 z3-solver==$(Z3_VERSION)
+	cd .z3 && unzip -q -o z3_solver-*.whl 'z3/lib/*' 'z3/include/*' && rm z3_solver-*.whl
+	printf '%s\n' 'prefix=$${pcfiledir}/z3' 'Name: z3' 'Description: the Z3 solver' 'Version: $(Z3_VERSION)' \
+	  'Libs: -L$${prefix}/lib -lz3' 'Cflags: -I$${prefix}/include' > $@

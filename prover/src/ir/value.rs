@@ -1,0 +1,195 @@
+//! SQL types and values as the prover sees them.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use num_rational::BigRational;
+use num_traits::Zero;
+
+/// A type family. Widths and scales are dropped: what would depend on them (overflow, padding, truncation) is an
+/// assumption or an uninterpreted cast.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Type {
+    /// TRUE, FALSE or NULL.
+    Boolean,
+    /// Any exact whole number type.
+    Integer,
+    /// NUMERIC and DECIMAL: exact rationals.
+    Decimal,
+    /// REAL, FLOAT, DOUBLE.
+    Double,
+    /// CHAR, VARCHAR, TEXT.
+    Text,
+    /// DATE, as ISO text.
+    Date,
+    /// TIME, as ISO text.
+    Time,
+    /// TIMESTAMP and DATETIME, as ISO text.
+    Timestamp,
+    /// Any other type, by its lower-case name. Values of it only exist in columns and uninterpreted functions.
+    Other(String),
+    /// The type of a bare NULL and of the result of a function nothing is known about; unifies with every type.
+    Unknown,
+}
+
+impl Type {
+    /// Integer, Decimal or Double.
+    pub fn is_numeric(&self) -> bool {
+        matches!(self, Self::Integer | Self::Decimal | Self::Double)
+    }
+
+    /// The type of a value that is one or the other, or `None` when the two cannot meet without a conversion whose
+    /// result engines disagree on.
+    #[must_use]
+    pub fn unify(&self, other: &Self) -> Option<Self> {
+        match (self, other) {
+            (a, b) if a == b => Some(a.clone()),
+            (Self::Unknown, t) | (t, Self::Unknown) => Some(t.clone()),
+            (Self::Double, t) | (t, Self::Double) if t.is_numeric() => Some(Self::Double),
+            (Self::Decimal, Self::Integer) | (Self::Integer, Self::Decimal) => Some(Self::Decimal),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Boolean => "BOOLEAN",
+            Self::Integer => "INTEGER",
+            Self::Decimal => "DECIMAL",
+            Self::Double => "DOUBLE",
+            Self::Text => "TEXT",
+            Self::Date => "DATE",
+            Self::Time => "TIME",
+            Self::Timestamp => "TIMESTAMP",
+            Self::Other(name) => name,
+            Self::Unknown => "UNKNOWN",
+        })
+    }
+}
+
+/// A value. `Null` has no type of its own.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// NULL.
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// A value of type Integer (whole) or Decimal. Integers and decimals of equal value are equal.
+    Number(BigRational),
+    /// A floating point value, never NaN.
+    Double(f64),
+    /// A value of type Text, Date, Time, Timestamp or Other, compared byte by byte.
+    Text(String),
+}
+
+impl Value {
+    /// The whole number `n`.
+    pub fn int(n: i64) -> Self {
+        Self::Number(BigRational::from_integer(n.into()))
+    }
+
+    /// Whether this is NULL.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// The order of two non-NULL values of comparable types (FALSE before TRUE, text by bytes), `None` if either is
+    /// NULL or the types do not compare.
+    pub fn compare(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Bool(a), Self::Bool(b)) => Some(a.cmp(b)),
+            (Self::Number(a), Self::Number(b)) => Some(a.cmp(b)),
+            (Self::Double(a), Self::Double(b)) => a.partial_cmp(b),
+            (Self::Number(a), Self::Double(b)) => to_f64(a).partial_cmp(b),
+            (Self::Double(a), Self::Number(b)) => a.partial_cmp(&to_f64(b)),
+            (Self::Text(a), Self::Text(b)) => Some(a.as_bytes().cmp(b.as_bytes())),
+            _ => None,
+        }
+    }
+
+    /// A rank that separates values of types that do not compare.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Null => 0,
+            Self::Bool(_) => 1,
+            Self::Number(_) | Self::Double(_) => 2,
+            Self::Text(_) => 3,
+        }
+    }
+}
+
+/// The nearest double of a rational.
+pub fn to_f64(number: &BigRational) -> f64 {
+    use num_traits::ToPrimitive;
+    number.to_f64().unwrap_or(f64::INFINITY)
+}
+
+/// The order in which NULL is one value, below all others: that of bags of rows, not of SQL comparisons.
+impl Ord for Value {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rank().cmp(&other.rank()).then_with(|| self.compare(other).unwrap_or(Ordering::Equal))
+    }
+}
+
+impl PartialOrd for Value {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Value {}
+
+impl std::hash::Hash for Value {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.rank().hash(state);
+        match self {
+            Self::Null => {}
+            Self::Bool(b) => b.hash(state),
+            // Numbers that are equal across representations must hash alike.
+            Self::Number(n) => to_f64(n).to_bits().hash(state),
+            Self::Double(d) => (if *d == 0.0 { 0.0 } else { *d }).to_bits().hash(state),
+            Self::Text(t) => t.hash(state),
+        }
+    }
+}
+
+/// Prints an SQL literal.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("NULL"),
+            Self::Bool(true) => f.write_str("TRUE"),
+            Self::Bool(false) => f.write_str("FALSE"),
+            Self::Number(n) if n.is_integer() => write!(f, "{}", n.numer()),
+            Self::Number(n) => f.write_str(&decimal(n)),
+            Self::Double(d) => write!(f, "{d:e}"),
+            Self::Text(t) => write!(f, "'{}'", t.replace('\'', "''")),
+        }
+    }
+}
+
+/// Decimal digits if the expansion ends within 30 places, a quotient otherwise.
+fn decimal(number: &BigRational) -> String {
+    let mut scaled = number.clone();
+    let ten = BigRational::from_integer(10.into());
+    for places in 1..=30usize {
+        scaled *= &ten;
+        if scaled.is_integer() {
+            let digits = scaled.numer().to_string();
+            let (sign, digits) = digits.strip_prefix('-').map_or(("", digits.as_str()), |d| ("-", d));
+            let digits = format!("{digits:0>width$}", width = places + 1);
+            let (whole, fraction) = digits.split_at(digits.len() - places);
+            return format!("{sign}{whole}.{fraction}");
+        }
+    }
+    debug_assert!(!number.denom().is_zero());
+    format!("({}.0 / {})", number.numer(), number.denom())
+}

@@ -1,0 +1,101 @@
+//! Proves, refutes or leaves open the equivalence of two SQL queries.
+//!
+//! A query text becomes a typed [`ir`] plan; [`eval`] gives the plan its meaning on a concrete database and is the
+//! specification of everything else. [`decide`] first looks for a database on which the two queries differ
+//! ([`refute`]), then for a proof. Pure: no clock, no files, no threads; randomness comes from a seed.
+
+pub mod cert;
+pub mod ir;
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+pub use cert::Certificate;
+use ir::{Assumption, Query, Schema};
+
+/// Bounds on the work for one pair. All are repeatable: the same input gives the same verdict on any machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Z3 resource units for one solver query.
+    pub rlimit_per_query: u32,
+    /// Z3 resource units for the whole pair.
+    pub rlimit_total: u64,
+    /// Random databases on which a proof must hold before it counts.
+    pub trials: u32,
+    /// Seed of the random databases.
+    pub seed: u64,
+    /// Rows per table in the bounded symbolic search for a difference.
+    pub symbolic_rows: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { rlimit_per_query: 2_000_000, rlimit_total: 20_000_000, trials: 200, seed: 1, symbolic_rows: 2 }
+    }
+}
+
+/// What is known about a pair.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// The queries return the same bag on every database that satisfies the schema, under the report's assumptions.
+    Proven(Box<Certificate>),
+    /// They differ on this database, as the evaluator confirmed.
+    Refuted(Witness),
+    /// Neither.
+    Unknown(Reason),
+}
+
+/// A small database on which the two queries return different bags.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Witness {
+    /// INSERT statements in an order that satisfies foreign keys; empty when the empty database shows the difference.
+    pub inserts: Vec<String>,
+    /// The rows of the left query, printed.
+    pub left: Vec<String>,
+    /// The rows of the right query, printed.
+    pub right: Vec<String>,
+}
+
+/// Why a pair is unknown.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// A construct outside the language.
+    #[error("unsupported {0}")]
+    Unsupported(String),
+    /// A query whose result the standard does not determine.
+    #[error("not deterministic: {0}")]
+    NotDeterministic(String),
+    /// The two normal forms could not be matched.
+    #[error("no proof found: {0}")]
+    NoProof(String),
+    /// A counted bound was reached before an answer.
+    #[error("limit reached: {0}")]
+    Limit(String),
+    /// The queries differ only under an arbitrary meaning given to functions the evaluator does not know.
+    #[error("differs if {0} are taken as arbitrary functions")]
+    OpaqueFunctions(String),
+    /// The prover said proven and an evaluated database said otherwise: a bug in the prover.
+    #[error("PROVER BUG: a proof was found but the queries differ on {0}")]
+    Conflict(String),
+}
+
+/// Verdict and what it cost.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What the verdict takes for granted.
+    pub assumptions: BTreeSet<Assumption>,
+    /// Z3 resource units used.
+    pub rlimit: u64,
+    /// Bounds that were reached on the way, each with how often.
+    pub caps: Vec<(String, u64)>,
+}
+
+/// Decides whether two queries over one schema return the same bag of rows on every database.
+pub fn decide(_schema: &Schema, left: &Query, right: &Query, _limits: &Limits) -> Report {
+    let assumptions = left.assumptions.union(&right.assumptions).copied().collect();
+    let reason = Reason::NoProof("nothing tried".to_owned());
+    Report { verdict: Verdict::Unknown(reason), assumptions, rlimit: 0, caps: Vec::new() }
+}
