@@ -6,6 +6,9 @@
 
 pub mod cert;
 pub mod ir;
+mod matching;
+mod normal;
+pub mod smt;
 
 use std::collections::BTreeSet;
 

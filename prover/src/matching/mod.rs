@@ -1,0 +1,208 @@
+//! Deciding that two normal forms denote the same bag, set or sum, in the context of opened rows and known facts.
+//!
+//! Every claim comes down to formulas that must hold always, which the solver is asked about one at a time.
+//! Aggregates and subqueries are opaque to the solver; where a claim fails, pairs of them are proven equal under the
+//! same facts, recursively, and the claim is asked again.
+
+mod bag;
+mod set;
+mod sums;
+
+use std::collections::{HashMap, HashSet};
+
+use crate::Limits;
+use crate::cert::{Obligation, Step};
+use crate::normal::term::{F, Formula, Nf, Rel, V, Val, Var};
+use crate::normal::{Cx, make};
+use crate::smt::encode::{Encoder, has_total};
+use crate::smt::{self, Answer};
+
+/// How deep claims about aggregates inside aggregates go.
+const DEPTH_MAX: u32 = 5;
+/// Pairs of opaque values tried for one claim.
+const PAIRS_MAX: usize = 60;
+/// Questions for one pair of queries.
+const QUESTIONS_MAX: usize = 1500;
+
+/// What holds where a claim is made.
+#[derive(Clone, Default)]
+pub(crate) struct Context {
+    /// Opened variables: rows known to be in their relations.
+    pub(crate) scope: Vec<(Var, Rel)>,
+    /// Facts about them.
+    pub(crate) facts: Vec<F>,
+}
+
+impl Context {
+    pub(crate) fn with(&self, vars: &[(Var, Rel)], facts: &[F]) -> Self {
+        let mut new = self.clone();
+        for var in vars {
+            if !new.scope.contains(var) {
+                new.scope.push(var.clone());
+            }
+        }
+        new.facts.extend(facts.iter().filter(|f| **f != make::yes()).cloned());
+        new
+    }
+}
+
+/// The state of one proof.
+pub(crate) struct Prover<'a> {
+    pub(crate) cx: &'a Cx<'a>,
+    limits: &'a Limits,
+    /// Solver resource units used.
+    pub(crate) rlimit: u64,
+    /// What the solver confirmed on the way; claims of failed attempts included.
+    pub(crate) obligations: Vec<Obligation>,
+    questions: usize,
+    depth: u32,
+    memo: HashMap<(Vec<F>, V, V), bool>,
+    asked: HashMap<String, bool>,
+}
+
+impl<'a> Prover<'a> {
+    pub(crate) fn new(cx: &'a Cx<'a>, limits: &'a Limits) -> Self {
+        Self {
+            cx,
+            limits,
+            rlimit: 0,
+            obligations: Vec::new(),
+            questions: 0,
+            depth: 0,
+            memo: HashMap::new(),
+            asked: HashMap::new(),
+        }
+    }
+
+    /// Whether two closed sums are the same bag.
+    pub(crate) fn prove(&mut self, left: &Nf, right: &Nf) -> bool {
+        self.equal_bag(&Context::default(), left, right)
+    }
+
+    /// Records a step of the proof.
+    fn step(&self, rule: &str, before: String, after: String) {
+        self.cx.steps.borrow_mut().push(Step { rule: rule.to_owned(), before, after });
+    }
+
+    /// Whether `goal` holds wherever the context's facts do.
+    fn valid(&mut self, context: &Context, goal: &F, claim: &str) -> bool {
+        if **goal == Formula::True
+            || context.facts.contains(goal)
+            || context.facts.iter().any(|f| **f == Formula::False)
+        {
+            return true;
+        }
+        let mut found: Vec<F> = Vec::new();
+        let mut tried: HashSet<(V, V)> = HashSet::new();
+        loop {
+            let (holds, opaque, sums) = self.ask(context, &found, goal, claim);
+            if holds {
+                return true;
+            }
+            if self.depth >= DEPTH_MAX {
+                self.cx.cap("depth of nested aggregates");
+                return false;
+            }
+            // Parts of a conjunction are easier to prove one at a time.
+            if let Formula::And(parts) = &**goal
+                && found.is_empty()
+                && !(opaque.is_empty() && sums.is_empty())
+            {
+                return parts.iter().all(|part| self.valid(context, part, claim));
+            }
+            let before = found.len();
+            for (a, b) in pairs(&opaque, &sums) {
+                if tried.len() >= PAIRS_MAX {
+                    self.cx.cap("pairs of aggregates");
+                    break;
+                }
+                if tried.insert((a.clone(), b.clone())) && self.same_value(context, &a, &b) {
+                    found.push(make::same(&a, &b));
+                }
+            }
+            if found.len() == before {
+                return false;
+            }
+        }
+    }
+
+    /// Puts one question: are the facts and the negated goal unsatisfiable? Also returns the opaque values met.
+    fn ask(&mut self, context: &Context, found: &[F], goal: &F, claim: &str) -> (bool, Vec<V>, Vec<V>) {
+        let mut encoder = Encoder::new(self.cx);
+        for (var, rel) in &context.scope {
+            encoder.open(*var, rel);
+        }
+        context.facts.iter().chain(found).for_each(|f| encoder.fact(f));
+        encoder.fact(&make::not(goal.clone()));
+        let script = encoder.finish();
+        let (opaque, sums) = (encoder.opaque, encoder.sums);
+        if let Some(known) = self.asked.get(&script) {
+            return (*known, opaque, sums);
+        }
+        if self.questions >= QUESTIONS_MAX || self.rlimit >= self.limits.rlimit_total {
+            self.cx.cap("solver questions");
+            return (false, opaque, sums);
+        }
+        self.questions += 1;
+        let (answer, used) = smt::check(&script, self.limits.rlimit_per_query);
+        self.rlimit += used;
+        let holds = answer == Answer::Unsat;
+        if let Answer::Unknown(_) = answer {
+            self.cx.cap("solver resources for one question");
+        }
+        if holds {
+            self.obligations.push(Obligation { claim: claim.to_owned(), smtlib: script.clone() });
+        }
+        self.asked.insert(script, holds);
+        (holds, opaque, sums)
+    }
+
+    /// Whether two opaque values of one kind are the same wherever the facts hold.
+    fn same_value(&mut self, context: &Context, a: &V, b: &V) -> bool {
+        if a == b {
+            return true;
+        }
+        let key = (context.facts.clone(), a.clone(), b.clone());
+        if let Some(known) = self.memo.get(&key) {
+            return *known;
+        }
+        self.memo.insert(key.clone(), false);
+        self.depth += 1;
+        let same = match (&**a, &**b) {
+            (Val::Extreme(_, x, _), Val::Extreme(_, y, _)) | (Val::Scalar(x, _), Val::Scalar(y, _)) => {
+                self.equal_set(context, x, y)
+            }
+            (Val::OfBag(_, x, _), Val::OfBag(_, y, _)) => self.equal_bag(context, x, y),
+            _ => self.equal_sums(context, a, b),
+        };
+        self.depth -= 1;
+        if same {
+            self.step("equal aggregates", show_val(a), show_val(b));
+        }
+        self.memo.insert(key, same);
+        same
+    }
+}
+
+/// Pairs of values that might be the same.
+fn pairs(opaque: &[V], sums: &[V]) -> Vec<(V, V)> {
+    let mut result = Vec::new();
+    let alike = |a: &V, b: &V| match (&**a, &**b) {
+        (Val::Extreme(x, ..), Val::Extreme(y, ..)) => x == y,
+        (Val::OfBag(x, ..), Val::OfBag(y, ..)) => x == y,
+        (Val::Scalar(..), Val::Scalar(..)) => true,
+        _ => false,
+    };
+    for (i, a) in opaque.iter().enumerate() {
+        result.extend(opaque[i + 1..].iter().filter(|b| alike(a, b)).map(|b| (a.clone(), b.clone())));
+    }
+    for (i, a) in sums.iter().enumerate() {
+        result.extend(sums[i + 1..].iter().filter(|b| has_total(a) && has_total(b)).map(|b| (a.clone(), b.clone())));
+    }
+    result
+}
+
+/// A value, for people.
+pub(crate) fn show_val(v: &V) -> String {
+    smt::canon::show_val(v)
+}

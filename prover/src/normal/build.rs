@@ -1,0 +1,752 @@
+//! Plans and expressions as sums of terms: normalisation by evaluation under an environment of symbolic rows.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::determine::determines;
+use super::simplify::{self, Mode};
+use super::term::{Cmp, F, Formula, Nf, Op, Rel, Term, V, Val};
+use super::{Cx, make, subst};
+use crate::Reason;
+use crate::ir::{
+    Aggregate, AggregateFunction, ArithmeticOp, Assumption, CompareOp, Expr, JoinKind, OrderKey, Plan, SetOp, Type,
+    Value, WindowFunction,
+};
+
+/// Terms a normal form may have: outer joins double them.
+const TERMS_MAX: usize = 256;
+
+/// Functions that are NULL if an argument is.
+const STRICT: &[&str] = &[
+    "abs",
+    "ceil",
+    "ceiling",
+    "char_length",
+    "character_length",
+    "concat_op",
+    "floor",
+    "ilike",
+    "length",
+    "like",
+    "lower",
+    "ltrim",
+    "mod",
+    "octet_length",
+    "power",
+    "replace",
+    "reverse",
+    "round",
+    "rtrim",
+    "sign",
+    "sqrt",
+    "substr",
+    "substring",
+    "trim",
+    "upper",
+];
+
+type Scopes = Vec<Vec<V>>;
+
+/// Builds the normal form of a plan.
+pub(crate) struct Builder<'a> {
+    cx: &'a Cx<'a>,
+    /// What the normal form takes for granted.
+    pub(crate) assumptions: BTreeSet<Assumption>,
+}
+
+impl<'a> Builder<'a> {
+    pub(crate) fn new(cx: &'a Cx<'a>) -> Self {
+        Self { cx, assumptions: BTreeSet::new() }
+    }
+
+    /// The sum that a plan without outer references denotes.
+    pub(crate) fn query(&mut self, plan: &Plan) -> Result<Nf, Reason> {
+        let nf = self.plan(plan, &mut Vec::new())?;
+        Ok(simplify::simplify_all(self.cx, nf, Mode::Bag))
+    }
+
+    /// When a CHECK is FALSE on a row.
+    pub(crate) fn row_condition_false(&mut self, check: &Expr, row: &[V]) -> Result<F, Reason> {
+        Ok(self.condition(check, &mut vec![row.to_vec()])?.1)
+    }
+
+    fn plan(&mut self, plan: &Plan, scopes: &mut Scopes) -> Result<Nf, Reason> {
+        match plan {
+            Plan::Scan { table, .. } => {
+                let (var, rel) = (self.cx.fresh(), Rel::Table(*table));
+                let out = self.cx.row(var, &rel);
+                Ok(Nf { terms: vec![Term { vars: vec![(var, rel)], phi: Vec::new(), weight: make::int(1), out }] })
+            }
+            Plan::Values { rows, types } => {
+                scopes.push(Vec::new());
+                let terms = rows
+                    .iter()
+                    .map(|row| {
+                        let cells = row.iter().zip(types).map(|(e, ty)| Ok(retype(self.expr(e, scopes)?, ty)));
+                        Ok(Term::row(cells.collect::<Result<_, Reason>>()?))
+                    })
+                    .collect::<Result<_, Reason>>();
+                scopes.pop();
+                Ok(Nf { terms: terms? })
+            }
+            Plan::Filter { input, condition } => {
+                let mut nf = self.plan(input, scopes)?;
+                for term in &mut nf.terms {
+                    let (holds, _) = self.in_row(scopes, term.out.clone(), |b, s| b.condition(condition, s))?;
+                    term.restrict(&holds);
+                }
+                Ok(prune(nf))
+            }
+            Plan::Project { input, exprs } => {
+                let mut nf = self.plan(input, scopes)?;
+                for term in &mut nf.terms {
+                    term.out = self.in_row(scopes, term.out.clone(), |b, s| b.exprs(exprs, s))?;
+                }
+                Ok(nf)
+            }
+            Plan::Join { kind, left, right, on, lateral } => self.join(*kind, left, right, on, *lateral, scopes),
+            Plan::SetOp { op, all, left, right, types } => self.set_operation(*op, *all, left, right, types, scopes),
+            Plan::Distinct(input) => {
+                let nf = self.plan(input, scopes)?;
+                Ok(self.distinct(nf))
+            }
+            Plan::Aggregate { input, keys, aggregates } => self.aggregate(input, keys, aggregates, scopes),
+            Plan::Limit { input, order, limit, offset } => self.limit(input, order, *limit, *offset, scopes),
+            Plan::Window { input, functions } => self.window(input, functions, scopes),
+        }
+    }
+
+    /// Runs `f` with a row as the innermost scope.
+    fn in_row<T>(
+        &mut self,
+        scopes: &mut Scopes,
+        row: Vec<V>,
+        f: impl FnOnce(&mut Self, &mut Scopes) -> Result<T, Reason>,
+    ) -> Result<T, Reason> {
+        scopes.push(row);
+        let result = f(self, scopes);
+        scopes.pop();
+        result
+    }
+
+    fn join(
+        &mut self,
+        kind: JoinKind,
+        left: &Plan,
+        right: &Plan,
+        on: &Expr,
+        lateral: bool,
+        scopes: &mut Scopes,
+    ) -> Result<Nf, Reason> {
+        let lefts = self.plan(left, scopes)?;
+        let shared = if lateral { None } else { Some(self.plan(right, scopes)?) };
+        let right_types = right.types();
+        let mut matched = Vec::new();
+        let mut terms = Vec::new();
+        for l in &lefts.terms {
+            let rights = match &shared {
+                Some(rights) => rights.clone(),
+                None => self.in_row(scopes, l.out.clone(), |b, s| b.plan(right, s))?,
+            };
+            let mut partners = Vec::new();
+            for r in &rights.terms {
+                let row = [l.out.clone(), r.out.clone()].concat();
+                let (holds, _) = self.in_row(scopes, row.clone(), |b, s| b.condition(on, s))?;
+                // As a condition on the left row: a right row that matches.
+                let mut partner = r.clone();
+                partner.restrict(&holds);
+                partner.out = Vec::new();
+                partners.push(partner);
+                let mut both = l.clone();
+                both.vars.extend(r.vars.iter().cloned());
+                both.phi.extend(r.phi.iter().cloned());
+                both.weight = make::arith(Op::Mul, &l.weight, &r.weight, &Type::Integer);
+                both.out = row;
+                both.restrict(&holds);
+                matched.push(both);
+            }
+            let has_partner = || make::or(partners.iter().map(|p| simplify::exists(self.cx, subst::open(self.cx, p))));
+            let kept = match kind {
+                JoinKind::Semi => has_partner(),
+                JoinKind::Anti | JoinKind::Left | JoinKind::Full => make::not(has_partner()),
+                JoinKind::Inner | JoinKind::Right => continue,
+            };
+            let mut alone = l.clone();
+            alone.restrict(&kept);
+            if matches!(kind, JoinKind::Left | JoinKind::Full) {
+                alone.out.extend(right_types.iter().map(|ty| make::null(ty.clone())));
+            }
+            terms.push(alone);
+        }
+        if !matches!(kind, JoinKind::Semi | JoinKind::Anti) {
+            terms.extend(matched);
+        }
+        if matches!(kind, JoinKind::Right | JoinKind::Full)
+            && let Some(rights) = &shared
+        {
+            let left_types = left.types();
+            for r in &rights.terms {
+                let mut partners = Vec::new();
+                for l in &lefts.terms {
+                    let row = [l.out.clone(), r.out.clone()].concat();
+                    let (holds, _) = self.in_row(scopes, row, |b, s| b.condition(on, s))?;
+                    let mut partner = l.clone();
+                    partner.restrict(&holds);
+                    partner.out = Vec::new();
+                    partners.push(simplify::exists(self.cx, subst::open(self.cx, &partner)));
+                }
+                let mut alone = r.clone();
+                alone.restrict(&make::not(make::or(partners)));
+                alone.out = left_types.iter().map(|ty| make::null(ty.clone())).chain(r.out.iter().cloned()).collect();
+                terms.push(alone);
+            }
+        }
+        if terms.len() > TERMS_MAX {
+            return Err(Reason::Limit(format!("{} terms in one normal form", terms.len())));
+        }
+        Ok(prune(Nf { terms }))
+    }
+
+    fn set_operation(
+        &mut self,
+        op: SetOp,
+        all: bool,
+        left: &Plan,
+        right: &Plan,
+        types: &[Type],
+        scopes: &mut Scopes,
+    ) -> Result<Nf, Reason> {
+        let mut lefts = self.plan(left, scopes)?;
+        let mut rights = self.plan(right, scopes)?;
+        for term in lefts.terms.iter_mut().chain(&mut rights.terms) {
+            term.out = term.out.drain(..).zip(types).map(|(v, ty)| retype(v, ty)).collect();
+        }
+        if op == SetOp::Union {
+            lefts.terms.extend(rights.terms);
+            return Ok(if all { lefts } else { self.distinct(lefts) });
+        }
+        let mut nf = self.distinct_var(lefts.clone());
+        for term in &mut nf.terms {
+            let row = term.out.clone();
+            let member =
+                |nf: &Nf| make::or(nf.terms.iter().map(|t| simplify::exists(self.cx, equal_to_row(self.cx, t, &row))));
+            let count = |nf: &Nf| {
+                nf.terms.iter().fold(make::int(0), |sum, t| {
+                    let mut t = equal_to_row(self.cx, t, &row);
+                    t.out = vec![make::int(1)];
+                    make::arith(Op::Add, &sum, &simplify::total(self.cx, t, &Type::Integer), &Type::Integer)
+                })
+            };
+            match (op, all) {
+                (SetOp::Intersect, false) => term.restrict(&member(&rights)),
+                (SetOp::Except, false) => term.restrict(&make::not(member(&rights))),
+                (SetOp::Intersect, true) => {
+                    let (l, r) = (count(&lefts), count(&rights));
+                    term.weight = make::case(&make::cmp(Cmp::Le, &l, &r), l, r);
+                }
+                (SetOp::Except, true) => {
+                    let (l, r) = (count(&lefts), count(&rights));
+                    let rest = make::arith(Op::Sub, &l, &r, &Type::Integer);
+                    term.weight = make::case(&make::cmp(Cmp::Le, &l, &r), make::int(0), rest);
+                }
+                (SetOp::Union, _) => {}
+            }
+        }
+        Ok(nf)
+    }
+
+    /// Each row of the sum once.
+    fn distinct(&self, nf: Nf) -> Nf {
+        let nf = self.distinct_var(nf);
+        simplify::simplify_all(self.cx, nf, Mode::Bag)
+    }
+
+    fn distinct_var(&self, nf: Nf) -> Nf {
+        let mut nf = simplify::simplify_all(self.cx, nf, Mode::Set);
+        nf.terms.sort();
+        nf.terms.dedup();
+        if nf.terms.is_empty() {
+            return nf;
+        }
+        // Under set semantics a row without variables needs no summation.
+        if nf.terms.len() == 1 && nf.terms[0].vars.is_empty() {
+            return nf;
+        }
+        let rel = Rel::Distinct(Rc::new(nf));
+        let var = self.cx.fresh();
+        let out = self.cx.row(var, &rel);
+        Nf { terms: vec![Term { vars: vec![(var, rel)], phi: Vec::new(), weight: make::int(1), out }] }
+    }
+
+    fn aggregate(
+        &mut self,
+        input: &Plan,
+        keys: &[Expr],
+        aggregates: &[Aggregate],
+        scopes: &mut Scopes,
+    ) -> Result<Nf, Reason> {
+        let input = self.plan(input, scopes)?;
+        if keys.is_empty() {
+            let out =
+                aggregates.iter().map(|a| self.one_aggregate(a, &input, &[], &[], scopes)).collect::<Result<_, _>>()?;
+            return Ok(Nf { terms: vec![Term::row(out)] });
+        }
+        let mut key_rows = input.clone();
+        for term in &mut key_rows.terms {
+            term.out = self.in_row(scopes, term.out.clone(), |b, s| b.exprs(keys, s))?;
+        }
+        let mut nf = self.distinct_var(key_rows);
+        for term in &mut nf.terms {
+            let row = term.out.clone();
+            for aggregate in aggregates {
+                let value = self.one_aggregate(aggregate, &input, keys, &row, scopes)?;
+                term.out.push(value);
+            }
+        }
+        Ok(simplify::simplify_all(self.cx, nf, Mode::Bag))
+    }
+
+    /// The aggregate over those rows of the input whose keys are `row`.
+    fn one_aggregate(
+        &mut self,
+        aggregate: &Aggregate,
+        input: &Nf,
+        keys: &[Expr],
+        row: &[V],
+        scopes: &mut Scopes,
+    ) -> Result<V, Reason> {
+        let mut group = Nf::default();
+        for term in &input.terms {
+            let mut term = subst::open(self.cx, term);
+            let (key, filter, args) = self.in_row(scopes, term.out.clone(), |b, s| {
+                let filter = aggregate.filter.as_ref().map(|f| Ok(b.condition(f, s)?.0)).transpose()?;
+                Ok((b.exprs(keys, s)?, filter, b.exprs(&aggregate.args, s)?))
+            })?;
+            for (k, r) in key.iter().zip(row) {
+                term.restrict(&make::same(k, r));
+            }
+            if let Some(filter) = filter {
+                term.restrict(&filter);
+            }
+            term.out = args;
+            group.terms.push(term);
+        }
+        let ty = &aggregate.ty;
+        if aggregate.function != AggregateFunction::CountStar {
+            for term in &mut group.terms {
+                if let [arg] = &term.out[..] {
+                    let defined = make::not(make::is_null(arg));
+                    term.restrict(&defined);
+                }
+            }
+        }
+        if aggregate.distinct {
+            group = self.distinct(group);
+        }
+        let sum = |group: &Nf, out: Option<V>| {
+            group.terms.iter().fold(make::int(0), |sum, term| {
+                let mut term = term.clone();
+                if let Some(out) = &out {
+                    term.out = vec![out.clone()];
+                }
+                make::arith(Op::Add, &sum, &simplify::total(self.cx, term, ty), ty)
+            })
+        };
+        let exact = matches!(ty, Type::Integer | Type::Decimal);
+        Ok(match &aggregate.function {
+            AggregateFunction::CountStar | AggregateFunction::Count => sum(&group, Some(make::int(1))),
+            AggregateFunction::Sum if exact => {
+                let some = simplify::exists_any(self.cx, &group);
+                make::case(&some, sum(&group, None), make::null(ty.clone()))
+            }
+            AggregateFunction::Min => simplify::extreme(self.cx, false, group, ty),
+            AggregateFunction::Max => simplify::extreme(self.cx, true, group, ty),
+            AggregateFunction::Avg if aggregate.args[0].ty() == Type::Decimal => {
+                let count = sum(&group, Some(make::int(1)));
+                let some = simplify::exists_any(self.cx, &group);
+                self.assumptions.insert(Assumption::AvgIsExactQuotient);
+                let quotient = divide(sum(&group, None), count, ty);
+                make::case(&some, quotient, make::null(ty.clone()))
+            }
+            AggregateFunction::Sum => simplify::of_bag(self.cx, "sum", group, ty),
+            AggregateFunction::Avg => simplify::of_bag(self.cx, "avg", group, ty),
+            AggregateFunction::Other(name) => simplify::of_bag(self.cx, name, group, ty),
+        })
+    }
+
+    fn limit(
+        &mut self,
+        input: &Plan,
+        order: &[OrderKey],
+        limit: Option<u64>,
+        offset: u64,
+        scopes: &mut Scopes,
+    ) -> Result<Nf, Reason> {
+        if limit == Some(0) {
+            return Ok(Nf::default());
+        }
+        let nf = self.plan(input, scopes)?;
+        let mut nf = simplify::simplify_all(self.cx, nf, Mode::Bag);
+        if limit.is_none() && offset == 0 {
+            return Ok(nf);
+        }
+        // At most one row: LIMIT keeps it, OFFSET drops it.
+        if nf.terms.is_empty()
+            || (nf.terms.len() == 1 && nf.terms[0].vars.is_empty() && make::is_int(&nf.terms[0].weight, 1))
+        {
+            return Ok(if offset == 0 { nf } else { Nf::default() });
+        }
+        let before = self.rows_before(&nf, order, scopes)?;
+        for (term, before) in nf.terms.iter_mut().zip(before) {
+            let skip = make::cmp(Cmp::Le, &number(offset), &before);
+            term.restrict(&skip);
+            if let Some(limit) = limit {
+                let within = make::cmp(Cmp::Lt, &before, &number(offset.saturating_add(limit)));
+                term.restrict(&within);
+            }
+        }
+        Ok(nf)
+    }
+
+    /// For each term, how many rows of the sum come before its row. An error unless the order is total.
+    fn rows_before(&mut self, nf: &Nf, order: &[OrderKey], scopes: &mut Scopes) -> Result<Vec<V>, Reason> {
+        let mut keys = Vec::new();
+        for term in &nf.terms {
+            keys.push(self.in_row(scopes, term.out.clone(), |b, s| {
+                order.iter().map(|k| b.expr(&k.expr, s)).collect::<Result<Vec<_>, _>>()
+            })?);
+        }
+        let total =
+            nf.terms.len() == 1 && make::is_int(&nf.terms[0].weight, 1) && determines(self.cx, &nf.terms[0], &keys[0]);
+        if !total {
+            return Err(Reason::NotDeterministic("the order does not decide between rows".to_owned()));
+        }
+        let mut counts = Vec::new();
+        for i in 0..nf.terms.len() {
+            let mut sum = make::int(0);
+            for (j, other) in nf.terms.iter().enumerate() {
+                let mut other = other.clone();
+                other.out = keys[j].clone();
+                let mut other = subst::open(self.cx, &other);
+                let earlier = self.precedes(&other.out, &keys[i], order);
+                other.restrict(&earlier);
+                other.out = vec![make::int(1)];
+                let count = simplify::total(self.cx, other, &Type::Integer);
+                sum = make::arith(Op::Add, &sum, &count, &Type::Integer);
+            }
+            counts.push(sum);
+        }
+        Ok(counts)
+    }
+
+    /// Whether a row with order keys `a` comes before one with `b`.
+    fn precedes(&mut self, a: &[V], b: &[V], order: &[OrderKey]) -> F {
+        let mut equal = Vec::new();
+        let mut options = Vec::new();
+        for ((a, b), key) in a.iter().zip(b).zip(order) {
+            let less = if key.descending { make::cmp(Cmp::Lt, b, a) } else { make::cmp(Cmp::Lt, a, b) };
+            let nulls_first = match key.nulls_first {
+                Some(first) => {
+                    if first {
+                        make::yes()
+                    } else {
+                        make::no()
+                    }
+                }
+                None => {
+                    // Which end NULLs take is the engine's; it takes the same in both queries.
+                    let name = if key.descending { "nulls_first_descending" } else { "nulls_first_ascending" };
+                    make::truth(&subst::make_call(name, Vec::new(), &Type::Boolean, false)).0
+                }
+            };
+            let (a_null, b_null) = (make::is_null(a), make::is_null(b));
+            if *a_null != Formula::False || *b_null != Formula::False {
+                self.assumptions.insert(Assumption::NullsSortAtOneEnd);
+            }
+            let by_null = make::or([
+                make::and([a_null.clone(), make::not(b_null.clone()), nulls_first.clone()]),
+                make::and([make::not(a_null), b_null, make::not(nulls_first)]),
+            ]);
+            let here = make::or([less, by_null]);
+            options.push(make::and(equal.iter().cloned().chain([here])));
+            equal.push(make::same(a, b));
+        }
+        make::or(options)
+    }
+
+    fn window(&mut self, input: &Plan, functions: &[WindowFunction], scopes: &mut Scopes) -> Result<Nf, Reason> {
+        let nf = self.plan(input, scopes)?;
+        let nf = simplify::simplify_all(self.cx, nf, Mode::Bag);
+        let mut result = nf.clone();
+        for function in functions {
+            for (i, term) in nf.terms.iter().enumerate() {
+                let value = self.window_value(function, &nf, term, scopes)?;
+                result.terms[i].out.push(value);
+            }
+        }
+        Ok(result)
+    }
+
+    /// A window function as an aggregate over the rows of the partition up to the current row's peers.
+    fn window_value(&mut self, f: &WindowFunction, nf: &Nf, term: &Term, scopes: &mut Scopes) -> Result<V, Reason> {
+        let unsupported = |what: &str| Reason::Unsupported(format!("window {what}"));
+        let default_frame = match f.frame.as_deref() {
+            None | Some("range between unbounded preceding and current row" | "range unbounded preceding") => true,
+            Some(
+                "rows between unbounded preceding and unbounded following"
+                | "range between unbounded preceding and unbounded following",
+            ) => false,
+            Some(other) => return Err(unsupported(&format!("frame {other}"))),
+        };
+        let here = self.in_row(scopes, term.out.clone(), |b, s| {
+            let order = f.order.iter().map(|k| b.expr(&k.expr, s)).collect::<Result<Vec<_>, _>>()?;
+            Ok((b.exprs(&f.partition, s)?, order))
+        })?;
+        let mut group = Nf::default();
+        let ranking = matches!(&f.name[..], "row_number" | "rank");
+        for other in &nf.terms {
+            let mut other = subst::open(self.cx, other);
+            let (partition, order, args) = self.in_row(scopes, other.out.clone(), |b, s| {
+                let order = f.order.iter().map(|k| b.expr(&k.expr, s)).collect::<Result<Vec<_>, _>>()?;
+                Ok((b.exprs(&f.partition, s)?, order, b.exprs(&f.args, s)?))
+            })?;
+            for (a, b) in partition.iter().zip(&here.0) {
+                other.restrict(&make::same(a, b));
+            }
+            if ranking {
+                let earlier = self.precedes(&order, &here.1, &f.order);
+                other.restrict(&earlier);
+            } else if default_frame && !f.order.is_empty() {
+                let later = self.precedes(&here.1, &order, &f.order);
+                other.restrict(&make::not(later));
+            }
+            other.out = args;
+            group.terms.push(other);
+        }
+        if ranking {
+            if f.name == "row_number" {
+                let known = [here.0.clone(), here.1.clone()].concat();
+                let total = nf.terms.len() == 1 && make::is_int(&term.weight, 1) && determines(self.cx, term, &known);
+                if !total {
+                    return Err(Reason::NotDeterministic("ROW_NUMBER over rows that tie".to_owned()));
+                }
+            }
+            let count = group.terms.into_iter().fold(make::int(1), |sum, mut t| {
+                t.out = vec![make::int(1)];
+                make::arith(Op::Add, &sum, &simplify::total(self.cx, t, &Type::Integer), &Type::Integer)
+            });
+            return Ok(count);
+        }
+        let function = match (&f.name[..], f.args.len()) {
+            ("count", 0) => AggregateFunction::CountStar,
+            ("count", 1) => AggregateFunction::Count,
+            ("sum", 1) => AggregateFunction::Sum,
+            ("min", 1) => AggregateFunction::Min,
+            ("max", 1) => AggregateFunction::Max,
+            ("avg", 1) => AggregateFunction::Avg,
+            (name, _) => return Err(unsupported(name)),
+        };
+        let width = f.args.len();
+        let args = f.args.iter().enumerate().map(|(i, a)| Expr::column(i, a.ty())).take(width).collect();
+        let aggregate = Aggregate { function, distinct: false, args, filter: None, ty: f.ty.clone() };
+        self.one_aggregate(&aggregate, &group, &[], &[], scopes)
+    }
+
+    fn exprs(&mut self, exprs: &[Expr], scopes: &mut Scopes) -> Result<Vec<V>, Reason> {
+        exprs.iter().map(|e| self.expr(e, scopes)).collect()
+    }
+
+    fn expr(&mut self, expr: &Expr, scopes: &mut Scopes) -> Result<V, Reason> {
+        Ok(match expr {
+            Expr::Column { depth, index, .. } => scopes[scopes.len() - 1 - depth][*index].clone(),
+            Expr::Literal(Value::Null, ty) => make::null(ty.clone()),
+            Expr::Literal(value, ty) => Rc::new(Val::Lit(value.clone(), ty.clone())),
+            Expr::Arithmetic(op, a, b, ty) => {
+                let (a, b) = (self.expr(a, scopes)?, self.expr(b, scopes)?);
+                let exact = matches!(ty, Type::Integer | Type::Decimal);
+                match op {
+                    ArithmeticOp::Add if exact => make::arith(Op::Add, &a, &b, ty),
+                    ArithmeticOp::Sub if exact => make::arith(Op::Sub, &a, &b, ty),
+                    ArithmeticOp::Mul if exact => make::arith(Op::Mul, &a, &b, ty),
+                    ArithmeticOp::Div => divide(a, b, ty),
+                    _ => subst::make_call(&format!("{op:?}").to_lowercase(), vec![a, b], ty, true),
+                }
+            }
+            Expr::Case { branches, otherwise, ty } => {
+                let mut value = retype(self.expr(otherwise, scopes)?, ty);
+                for (condition, result) in branches.iter().rev() {
+                    let (holds, _) = self.condition(condition, scopes)?;
+                    value = make::case(&holds, retype(self.expr(result, scopes)?, ty), value);
+                }
+                value
+            }
+            Expr::Cast { value, to, target } => {
+                let value = self.expr(value, scopes)?;
+                self.cast(value, to, target)
+            }
+            Expr::Call { name, args, ty } => {
+                let args = self.exprs(args, scopes)?;
+                subst::make_call(name, args, ty, STRICT.contains(&&name[..]))
+            }
+            Expr::Scalar(plan) => {
+                let nf = self.plan(plan, scopes)?;
+                let ty = expr.ty();
+                if nf.terms.len() == 1 && nf.terms[0].vars.is_empty() && make::is_int(&nf.terms[0].weight, 1) {
+                    let term = &nf.terms[0];
+                    return Ok(make::case(&term.condition(), term.out[0].clone(), make::null(ty)));
+                }
+                self.assumptions.insert(Assumption::ScalarSubqueryAtMostOneRow);
+                simplify::scalar(self.cx, nf, &ty)
+            }
+            Expr::And(_)
+            | Expr::Or(_)
+            | Expr::Not(_)
+            | Expr::Compare(..)
+            | Expr::Same(..)
+            | Expr::IsNull(_)
+            | Expr::IsTruth(..)
+            | Expr::Exists(_)
+            | Expr::Quantified { .. } => {
+                let (t, f) = self.condition(expr, scopes)?;
+                make::boolean(t, f)
+            }
+        })
+    }
+
+    /// Conversions that keep the value (numbers to wider exact types, text to text) vanish; others have no meaning.
+    fn cast(&mut self, value: V, to: &Type, target: &str) -> V {
+        if matches!(*value, Val::Null(_)) {
+            return make::null(to.clone());
+        }
+        let from = value.ty();
+        let keeps = match (&from, to) {
+            (Type::Integer, Type::Integer | Type::Decimal) => {
+                self.assumptions.insert(Assumption::ExactArithmetic);
+                true
+            }
+            (Type::Text, Type::Text) => {
+                self.assumptions.insert(Assumption::NoPaddingOrTruncation);
+                true
+            }
+            (a, b) => a == b && !target.contains('(') && !matches!(a, Type::Double | Type::Unknown | Type::Other(_)),
+        };
+        if keeps { value } else { subst::make_call(&format!("cast to {target}"), vec![value], to, true) }
+    }
+
+    /// When a condition is TRUE, and when it is FALSE.
+    fn condition(&mut self, expr: &Expr, scopes: &mut Scopes) -> Result<(F, F), Reason> {
+        Ok(match expr {
+            Expr::And(parts) => {
+                let parts = parts.iter().map(|p| self.condition(p, scopes)).collect::<Result<Vec<_>, _>>()?;
+                let (t, f): (Vec<F>, Vec<F>) = parts.into_iter().unzip();
+                (make::and(t), make::or(f))
+            }
+            Expr::Or(parts) => {
+                let parts = parts.iter().map(|p| self.condition(p, scopes)).collect::<Result<Vec<_>, _>>()?;
+                let (t, f): (Vec<F>, Vec<F>) = parts.into_iter().unzip();
+                (make::or(t), make::and(f))
+            }
+            Expr::Not(inner) => {
+                let (t, f) = self.condition(inner, scopes)?;
+                (f, t)
+            }
+            Expr::Compare(op, a, b) => {
+                let (a, b) = (self.expr(a, scopes)?, self.expr(b, scopes)?);
+                (compare(*op, &a, &b), compare(op.negated(), &a, &b))
+            }
+            Expr::Same(a, b) => {
+                let same = make::same(&self.expr(a, scopes)?, &self.expr(b, scopes)?);
+                (same.clone(), make::not(same))
+            }
+            Expr::IsNull(a) => {
+                let null = make::is_null(&self.expr(a, scopes)?);
+                (null.clone(), make::not(null))
+            }
+            Expr::IsTruth(a, wanted) => {
+                let (t, f) = self.condition(a, scopes)?;
+                let holds = if *wanted { t } else { f };
+                (holds.clone(), make::not(holds))
+            }
+            Expr::Exists(plan) => {
+                let some = simplify::exists_any(self.cx, &self.plan(plan, scopes)?);
+                (some.clone(), make::not(some))
+            }
+            Expr::Quantified { row, op, all, query } => {
+                let row = self.exprs(row, scopes)?;
+                let nf = self.plan(query, scopes)?;
+                let (mut holds, mut fails) = (Vec::new(), Vec::new());
+                for term in &nf.terms {
+                    let term = subst::open(self.cx, term);
+                    let pairs = || row.iter().zip(&term.out);
+                    // Rows compare by `=` and `<>` only: all parts equal, or some part different.
+                    let (t, f) = match (row.len(), op) {
+                        (1, op) => (compare(*op, &row[0], &term.out[0]), compare(op.negated(), &row[0], &term.out[0])),
+                        (_, CompareOp::Eq | CompareOp::Ne) => {
+                            let equal = make::and(pairs().map(|(a, b)| compare(CompareOp::Eq, a, b)));
+                            let unequal = make::or(pairs().map(|(a, b)| compare(CompareOp::Ne, a, b)));
+                            if *op == CompareOp::Eq { (equal, unequal) } else { (unequal, equal) }
+                        }
+                        _ => return Err(Reason::Unsupported("row comparison under ANY or ALL".to_owned())),
+                    };
+                    let with = |f: &F| {
+                        let mut term = term.clone();
+                        term.restrict(f);
+                        simplify::exists(self.cx, subst::open(self.cx, &term))
+                    };
+                    holds.push(with(&if *all { f.clone() } else { t.clone() }));
+                    fails.push(with(&make::not(if *all { t } else { f })));
+                }
+                // ANY is true if some row holds, false if every row is false; ALL is dual.
+                let (some, others) = (make::or(holds), make::or(fails));
+                if *all { (make::not(others), some) } else { (some, make::not(others)) }
+            }
+            _ => make::truth(&self.expr(expr, scopes)?),
+        })
+    }
+}
+
+/// Drops terms whose condition folded to FALSE.
+fn prune(mut nf: Nf) -> Nf {
+    nf.terms.retain(|t| *t.condition() != Formula::False);
+    nf
+}
+
+/// An opened copy of the term, restricted to the row.
+fn equal_to_row(cx: &Cx<'_>, term: &Term, row: &[V]) -> Term {
+    let mut term = subst::open(cx, term);
+    let equal = make::and(term.out.iter().zip(row).map(|(a, b)| make::same(a, b)));
+    term.restrict(&equal);
+    term
+}
+
+fn compare(op: CompareOp, a: &V, b: &V) -> F {
+    match op {
+        CompareOp::Eq => make::cmp(Cmp::Eq, a, b),
+        CompareOp::Ne => make::cmp(Cmp::Ne, a, b),
+        CompareOp::Lt => make::cmp(Cmp::Lt, a, b),
+        CompareOp::Le => make::cmp(Cmp::Le, a, b),
+        CompareOp::Gt => make::cmp(Cmp::Lt, b, a),
+        CompareOp::Ge => make::cmp(Cmp::Le, b, a),
+    }
+}
+
+fn number(n: u64) -> V {
+    Rc::new(Val::Lit(Value::int(i64::try_from(n).unwrap_or(i64::MAX)), Type::Integer))
+}
+
+/// Division has no meaning here except by one.
+fn divide(a: V, b: V, ty: &Type) -> V {
+    if make::is_int(&b, 1) && *ty != Type::Double {
+        return a;
+    }
+    // What an engine makes of division by zero differs, NULL included, so a quotient is not strict only.
+    subst::make_call("div", vec![a, b], ty, false)
+}
+
+/// NULLs and numbers take the type of the column they stand in.
+fn retype(v: V, ty: &Type) -> V {
+    match &*v {
+        Val::Null(_) => make::null(ty.clone()),
+        _ => v,
+    }
+}

@@ -1,0 +1,66 @@
+//! From a plan to its normal form: a sum of terms.
+
+pub(crate) mod build;
+pub(crate) mod determine;
+pub(crate) mod make;
+pub(crate) mod simplify;
+pub(crate) mod subst;
+pub(crate) mod term;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::ir::Schema;
+use term::{Col, Rel, V, Val, Var};
+
+/// What all parts of one proof share.
+pub(crate) struct Cx<'a> {
+    pub(crate) schema: &'a Schema,
+    next: Cell<Var>,
+    /// Bounds that were reached, each with how often.
+    pub(crate) caps: RefCell<BTreeMap<&'static str, u64>>,
+    /// The rewrites applied so far.
+    pub(crate) steps: RefCell<Vec<crate::cert::Step>>,
+}
+
+impl<'a> Cx<'a> {
+    pub(crate) fn new(schema: &'a Schema) -> Self {
+        Self { schema, next: Cell::new(1), caps: RefCell::default(), steps: RefCell::default() }
+    }
+
+    /// A variable that occurs nowhere yet.
+    pub(crate) fn fresh(&self) -> Var {
+        let var = self.next.get();
+        self.next.set(var + 1);
+        var
+    }
+
+    /// Counts that a bound was reached.
+    pub(crate) fn cap(&self, what: &'static str) {
+        *self.caps.borrow_mut().entry(what).or_default() += 1;
+    }
+
+    /// The columns of a variable that ranges over `rel`.
+    pub(crate) fn row(&self, var: Var, rel: &Rel) -> Vec<V> {
+        let col = |index, ty, not_null| Rc::new(Val::Col(Col { var, index, ty, not_null }));
+        match rel {
+            Rel::Table(table) => self.schema.tables[*table]
+                .columns
+                .iter()
+                .enumerate()
+                .map(|(index, c)| col(index, c.ty.clone(), c.not_null))
+                .collect(),
+            Rel::Distinct(nf) => {
+                let width = nf.terms.first().map_or(0, |t| t.out.len());
+                (0..width)
+                    .map(|index| {
+                        let not_null = nf.terms.iter().all(|t| t.out[index].never_null());
+                        let ty = nf.terms.iter().map(|t| t.out[index].ty()).find(|t| *t != crate::ir::Type::Unknown);
+                        col(index, ty.unwrap_or(crate::ir::Type::Unknown), not_null)
+                    })
+                    .collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! Rewrites of terms, each an equality of multiplicities (or, under EXISTS, DISTINCT, MIN and MAX, of sets).
+
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use super::determine::{determines, equal_to};
+use super::subst::{self, FreeVars, Known, Walk};
+use super::term::{F, Formula, Nf, Op, Rel, Term, V, Val, Var};
+use super::{Cx, make};
+use crate::ir::Type;
+
+/// Whether multiplicities count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// They do.
+    Bag,
+    /// A row is in or out.
+    Set,
+}
+
+/// Terms one set-mode flattening may make out of one.
+const TERMS_MAX: usize = 64;
+
+/// The term as a sum of simpler ones; empty if its condition cannot hold.
+pub(crate) fn simplify(cx: &Cx<'_>, term: Term, mode: Mode) -> Vec<Term> {
+    let mut done = Vec::new();
+    let mut todo = vec![term];
+    while let Some(mut term) = todo.pop() {
+        loop {
+            term.phi = make::conjuncts(&term.condition());
+            if term.phi.iter().any(|f| **f == Formula::False) {
+                break;
+            }
+            if mode == Mode::Set && !make::is_int(&term.weight, 1) {
+                let positive = make::positive(&term.weight);
+                term.restrict(&positive);
+                term.weight = make::int(1);
+                continue;
+            }
+            if assume(cx, &mut term) || eliminate_determined(cx, &mut term) || lookup_key(cx, &mut term) {
+                continue;
+            }
+            if mode == Mode::Set && flatten_exists(cx, &mut term) {
+                continue;
+            }
+            if mode == Mode::Bag
+                && let Some(terms) = unfold_weight(cx, &term)
+            {
+                todo.extend(terms);
+                break;
+            }
+            match flatten_distinct(cx, &term, mode) {
+                Some(terms) if done.len() + todo.len() + terms.len() <= TERMS_MAX => {
+                    todo.extend(terms);
+                    break;
+                }
+                Some(_) => cx.cap("terms of one flattened DISTINCT"),
+                None => {}
+            }
+            done.push(term);
+            break;
+        }
+    }
+    done.reverse();
+    done
+}
+
+/// All terms of a sum, simplified.
+pub(crate) fn simplify_all(cx: &Cx<'_>, nf: Nf, mode: Mode) -> Nf {
+    Nf { terms: nf.terms.into_iter().flat_map(|t| simplify(cx, t, mode)).collect() }
+}
+
+/// Uses each conjunct as a known truth in the others, in the row and in the weight.
+fn assume(cx: &Cx<'_>, term: &mut Term) -> bool {
+    let mut changed = false;
+    for i in 0..term.phi.len() {
+        let mut known = HashMap::new();
+        learn(&term.phi[i], &mut known);
+        let rewrite = Known(&known);
+        let mut walk = Walk::new(cx, &rewrite);
+        let mut update = |v: &mut V| {
+            let new = walk.val(v);
+            let differs = new != *v;
+            if differs {
+                *v = new;
+            }
+            differs
+        };
+        changed |= update(&mut term.weight);
+        for v in &mut term.out {
+            changed |= update(v);
+        }
+        for j in 0..term.phi.len() {
+            if i != j {
+                let new = walk.formula(&term.phi[j]);
+                if new != term.phi[j] {
+                    term.phi[j] = new;
+                    changed = true;
+                }
+            }
+        }
+    }
+    changed
+}
+
+/// What a conjunct says about formulas that may occur elsewhere.
+fn learn(f: &F, known: &mut HashMap<F, bool>) {
+    match &**f {
+        Formula::Not(inner) => {
+            known.insert(inner.clone(), false);
+            if let Formula::Exists(_) | Formula::Null(_) | Formula::Cmp(..) | Formula::Truth(_) = &**inner {
+                known.insert(f.clone(), true);
+            }
+        }
+        _ => {
+            known.insert(f.clone(), true);
+            known.insert(make::not(f.clone()), false);
+            let not_null = |v: &V, known: &mut HashMap<F, bool>| {
+                if let Formula::Null(_) = &*make::is_null(v) {
+                    known.insert(make::is_null(v), false);
+                }
+            };
+            match &**f {
+                Formula::Cmp(_, a, b) => {
+                    not_null(a, known);
+                    not_null(b, known);
+                }
+                Formula::Truth(v) => not_null(v, known),
+                Formula::Has { at, .. } => at.iter().for_each(|v| not_null(v, known)),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A DISTINCT variable whose columns all equal values that do not depend on it stands for at most one row: the
+/// variable goes and the existence of that row becomes a condition.
+fn eliminate_determined(cx: &Cx<'_>, term: &mut Term) -> bool {
+    let mut free = FreeVars::default();
+    for (var, rel) in term.vars.clone() {
+        let Rel::Distinct(nf) = &rel else { continue };
+        // The relations of other variables may depend on this one (LATERAL): left alone.
+        let width = cx.row(var, &rel).len();
+        let equal = equal_to(term, &mut free, var, true);
+        if equal.len() < width || equal.values().any(|(v, _)| free.val(v).contains(&var)) {
+            continue;
+        }
+        let values: Vec<V> = (0..width).map(|i| equal[&i].0.clone()).collect();
+        let member = make::or(nf.terms.iter().map(|t| {
+            let mut t = subst::open(cx, t);
+            for (out, value) in t.out.iter().zip(&values) {
+                t.phi.push(make::same(out, value));
+            }
+            t.out = Vec::new();
+            exists(cx, t)
+        }));
+        let rows = HashMap::from([(var, values.clone())]);
+        // The equalities that were used may have said that a value is not NULL, so they stay, on the values.
+        *term = subst::instantiate(cx, term, &rows);
+        term.restrict(&member);
+        return true;
+    }
+    false
+}
+
+/// A row found by an equality on a key is a function of the key's value: the variable goes, the row's columns become
+/// lookups, and the existence of the row becomes a condition.
+fn lookup_key(cx: &Cx<'_>, term: &mut Term) -> bool {
+    let mut free = FreeVars::default();
+    let mut vars: Vec<(Var, usize)> = term
+        .vars
+        .iter()
+        .filter_map(|(v, rel)| match rel {
+            Rel::Table(t) => Some((*v, *t)),
+            Rel::Distinct(_) => None,
+        })
+        .collect();
+    // Where each of two rows determines the other, both sides must eliminate the same one.
+    vars.sort_by_key(|(v, t)| (std::cmp::Reverse(*t), std::cmp::Reverse(*v)));
+    for (var, table) in vars {
+        let equal = equal_to(term, &mut free, var, false);
+        let keys = &cx.schema.tables[table].keys;
+        let Some(key) = keys.iter().position(|k| k.columns.iter().all(|c| equal.contains_key(c))) else { continue };
+        let at: Vec<V> = keys[key].columns.iter().map(|c| equal[c].0.clone()).collect();
+        let row = lookup_row(cx, table, key, &at);
+        let exists = subst::has(table, key, at);
+        *term = subst::instantiate(cx, term, &HashMap::from([(var, row)]));
+        term.restrict(&exists);
+        return true;
+    }
+    false
+}
+
+/// The columns of the row of `table` whose key number `key` is `at`.
+pub(crate) fn lookup_row(cx: &Cx<'_>, table: usize, key: usize, at: &[V]) -> Vec<V> {
+    let columns = &cx.schema.tables[table].keys[key].columns;
+    cx.schema.tables[table]
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(column, c)| match columns.iter().position(|k| *k == column) {
+            Some(part) => at[part].clone(),
+            None => Rc::new(Val::Lookup { table, key, at: at.to_vec(), column, ty: c.ty.clone() }),
+        })
+        .collect()
+}
+
+/// Set mode: `∃x. φ ∧ ∃y. ψ` is `∃x y. φ ∧ ψ`.
+fn flatten_exists(cx: &Cx<'_>, term: &mut Term) -> bool {
+    let Some(i) = term.phi.iter().position(|f| matches!(**f, Formula::Exists(_))) else { return false };
+    let f = term.phi.remove(i);
+    if let Formula::Exists(inner) = &*f {
+        let inner = subst::open(cx, inner);
+        term.vars.extend(inner.vars);
+        term.phi.extend(inner.phi);
+    }
+    true
+}
+
+/// A DISTINCT variable is replaced by the variables of its body: always in set mode; in bag mode when the body is one
+/// term that yields no row twice.
+fn flatten_distinct(cx: &Cx<'_>, term: &Term, mode: Mode) -> Option<Vec<Term>> {
+    term.vars.iter().find_map(|(var, rel)| {
+        let Rel::Distinct(nf) = rel else { return None };
+        if mode == Mode::Bag && !(nf.terms.len() == 1 && determines(cx, &nf.terms[0], &nf.terms[0].out)) {
+            return None;
+        }
+        let replaced = nf.terms.iter().map(|body| {
+            let body = subst::open(cx, body);
+            let mut new = subst::instantiate(cx, term, &HashMap::from([(*var, body.out)]));
+            new.vars.extend(body.vars);
+            new.phi.extend(body.phi);
+            new.restrict(&make::positive(&body.weight));
+            new
+        });
+        Some(replaced.collect())
+    })
+}
+
+/// A weight that counts rows is a sum over those rows.
+fn unfold_weight(cx: &Cx<'_>, term: &Term) -> Option<Vec<Term>> {
+    let is_count = |v: &V| matches!(&**v, Val::Total(t, _) if make::is_int(&t.out[0], 1));
+    if let Val::Arith(Op::Add, a, b, _) = &*term.weight
+        && is_count(a)
+        && is_count(b)
+    {
+        return Some([a, b].map(|w| Term { weight: w.clone(), ..term.clone() }).to_vec());
+    }
+    let mut parts = factors(&term.weight);
+    let i = parts.iter().position(is_count)?;
+    let Val::Total(counted, ty) = &*parts.remove(i) else { return None };
+    let counted = subst::open(cx, counted);
+    let mut term = term.clone();
+    term.vars.extend(counted.vars);
+    term.phi.extend(counted.phi);
+    term.weight = product(&parts, ty);
+    Some(vec![term])
+}
+
+/// Splits φ into the part that does not mention the term's variables and the rest.
+fn split_independent(term: &mut Term) -> F {
+    let bound: BTreeSet<Var> = term.vars.iter().map(|(v, _)| *v).collect();
+    let mut free = FreeVars::default();
+    let (outside, inside): (Vec<F>, Vec<F>) =
+        std::mem::take(&mut term.phi).into_iter().partition(|f| free.formula(f).is_disjoint(&bound));
+    term.phi = inside;
+    make::and(outside)
+}
+
+/// `∃ vars. φ ∧ weight > 0`.
+pub(crate) fn exists(cx: &Cx<'_>, mut term: Term) -> F {
+    term.out = Vec::new();
+    make::or(simplify(cx, term, Mode::Set).into_iter().map(|mut term| {
+        let outside = split_independent(&mut term);
+        if term.vars.is_empty() {
+            return outside;
+        }
+        make::and([outside, Rc::new(Formula::Exists(Rc::new(term)))])
+    }))
+}
+
+/// Whether any row is in the sum.
+pub(crate) fn exists_any(cx: &Cx<'_>, nf: &Nf) -> F {
+    make::or(nf.terms.iter().map(|t| exists(cx, t.clone())))
+}
+
+/// The sum of `out[0]` over a term; rows where it is NULL are left out.
+pub(crate) fn total(cx: &Cx<'_>, mut term: Term, ty: &Type) -> V {
+    let defined = make::not(make::is_null(&term.out[0]));
+    term.restrict(&defined);
+    let mut sum = make::int(0);
+    for term in simplify(cx, term, Mode::Bag) {
+        sum = make::arith(Op::Add, &sum, &total_simple(cx, term, ty), ty);
+    }
+    sum
+}
+
+fn total_simple(cx: &Cx<'_>, mut term: Term, ty: &Type) -> V {
+    // The weight counts rows, so it multiplies.
+    if !make::is_int(&term.weight, 1) {
+        term.out[0] = make::arith(Op::Mul, &term.weight, &term.out[0], ty);
+        term.weight = make::int(1);
+    }
+    let out = term.out[0].clone();
+    match &*out {
+        Val::Lit(..) if make::is_int(&out, 0) => return make::int(0),
+        Val::Case(c, a, b) => {
+            let part = |c: F, v: &V| {
+                let mut t = term.clone();
+                t.restrict(&c);
+                t.out = vec![v.clone()];
+                total(cx, t, ty)
+            };
+            let (a, b) = (part(c.clone(), a), part(make::not(c.clone()), b));
+            return make::arith(Op::Add, &a, &b, ty);
+        }
+        Val::Arith(op @ (Op::Add | Op::Sub), a, b, _) => {
+            let part = |v: &V| {
+                let mut t = term.clone();
+                t.out = vec![v.clone()];
+                total(cx, t, ty)
+            };
+            let (a, b) = (part(a), part(b));
+            return make::arith(*op, &a, &b, ty);
+        }
+        _ => {}
+    }
+    if let Some(spread) = distribute(&term, ty) {
+        return total(cx, spread, ty);
+    }
+    let mut factors = factors(&out);
+    if let Some(i) = factors.iter().position(|f| matches!(**f, Val::Total(..))) {
+        // Σ g · Σ f = Σ Σ g · f
+        let inner = factors.remove(i);
+        if let Val::Total(inner, _) = &*inner {
+            let inner = subst::open(cx, inner);
+            term.vars.extend(inner.vars);
+            term.phi.extend(inner.phi);
+            factors.push(inner.out[0].clone());
+            term.out = vec![product(&factors, ty)];
+            return total(cx, term, ty);
+        }
+    }
+    let bound: BTreeSet<Var> = term.vars.iter().map(|(v, _)| *v).collect();
+    let outside = split_independent(&mut term);
+    let mut free = FreeVars::default();
+    let (constant, inner): (Vec<V>, Vec<V>) = factors.into_iter().partition(|f| free.val(f).is_disjoint(&bound));
+    let value = if term.vars.is_empty() {
+        make::case(&make::and(std::mem::take(&mut term.phi)), product(&inner, ty), make::int(0))
+    } else {
+        term.out = vec![product(&inner, ty)];
+        Rc::new(Val::Total(Rc::new(term), ty.clone()))
+    };
+    // A constant factor is NULL only where `outside` is false.
+    let value = make::arith(Op::Mul, &product(&constant, ty), &value, ty);
+    make::case(&outside, value, make::int(0))
+}
+
+/// The summand with one sum among its factors multiplied out, or one choice among them pulled up.
+fn distribute(term: &Term, ty: &Type) -> Option<Term> {
+    let parts = factors(&term.out[0]);
+    if parts.len() < 2 {
+        return None;
+    }
+    let i = parts.iter().position(|f| matches!(**f, Val::Arith(Op::Add | Op::Sub, ..) | Val::Case(..)))?;
+    let rest: Vec<V> = parts.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, f)| f.clone()).collect();
+    let rest = product(&rest, ty);
+    let out = match &*parts[i] {
+        Val::Arith(op, a, b, ty) => {
+            let (a, b) = (make::arith(Op::Mul, &rest, a, ty), make::arith(Op::Mul, &rest, b, ty));
+            make::arith(*op, &a, &b, ty)
+        }
+        Val::Case(c, a, b) => make::case(c, make::arith(Op::Mul, &rest, a, ty), make::arith(Op::Mul, &rest, b, ty)),
+        _ => return None,
+    };
+    let mut term = term.clone();
+    term.out = vec![out];
+    Some(term)
+}
+
+/// The factors of a product.
+pub(crate) fn factors(v: &V) -> Vec<V> {
+    match &**v {
+        Val::Arith(Op::Mul, a, b, _) => [factors(a), factors(b)].concat(),
+        _ if make::is_int(v, 1) => Vec::new(),
+        _ => vec![v.clone()],
+    }
+}
+
+fn product(factors: &[V], ty: &Type) -> V {
+    let mut factors = factors.to_vec();
+    factors.sort();
+    factors.into_iter().reduce(|a, b| make::arith(Op::Mul, &a, &b, ty)).unwrap_or_else(|| make::int(1))
+}
+
+/// The greatest or least value of a sum of terms.
+pub(crate) fn extreme(cx: &Cx<'_>, max: bool, mut nf: Nf, ty: &Type) -> V {
+    for term in &mut nf.terms {
+        let defined = make::not(make::is_null(&term.out[0]));
+        term.restrict(&defined);
+    }
+    let mut nf = simplify_all(cx, nf, Mode::Set);
+    nf.terms.sort();
+    nf.terms.dedup();
+    if nf.terms.is_empty() {
+        return make::null(ty.clone());
+    }
+    if nf.terms.len() == 1 {
+        let term = &mut nf.terms[0];
+        let outside = split_independent(term);
+        let bound: BTreeSet<Var> = term.vars.iter().map(|(v, _)| *v).collect();
+        let value = if FreeVars::default().val(&term.out[0]).is_disjoint(&bound) {
+            let some = exists(cx, term.clone());
+            make::case(&some, term.out[0].clone(), make::null(ty.clone()))
+        } else {
+            Rc::new(Val::Extreme(max, Rc::new(nf), ty.clone()))
+        };
+        return make::case(&outside, value, make::null(ty.clone()));
+    }
+    Rc::new(Val::Extreme(max, Rc::new(nf), ty.clone()))
+}
+
+/// A function of the bag of rows.
+pub(crate) fn of_bag(cx: &Cx<'_>, name: &str, nf: Nf, ty: &Type) -> V {
+    let nf = simplify_all(cx, nf, Mode::Bag);
+    if nf.terms.is_empty() {
+        return make::null(ty.clone());
+    }
+    Rc::new(Val::OfBag(name.to_owned(), Rc::new(nf), ty.clone()))
+}
+
+/// The value of a subquery that yields at most one row.
+pub(crate) fn scalar(cx: &Cx<'_>, nf: Nf, ty: &Type) -> V {
+    // Under the assumption of at most one row, multiplicities say nothing more than membership.
+    let mut nf = simplify_all(cx, nf, Mode::Set);
+    if nf.terms.iter().all(|t| t.vars.is_empty()) {
+        // At most one of the terms contributes a row.
+        return nf.terms.into_iter().fold(make::null(ty.clone()), |otherwise, term| {
+            make::case(&term.condition(), term.out[0].clone(), otherwise)
+        });
+    }
+    nf.terms.sort();
+    Rc::new(Val::Scalar(Rc::new(nf), ty.clone()))
+}

@@ -1,0 +1,280 @@
+//! Walking over terms: substitution, free variables, opening of binders.
+
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use super::term::{F, Formula, Nf, Rel, Term, V, Val, Var};
+use super::{Cx, make, simplify};
+use crate::ir::Type;
+
+/// A replacement for scalars and formulas, applied outside in; what it leaves alone is rebuilt from its parts by the
+/// constructors, which simplify again.
+pub(crate) trait Rewrite {
+    fn val(&self, v: &V) -> Option<V>;
+    fn formula(&self, f: &F) -> Option<F>;
+}
+
+/// Replaces rows of variables by rows of values.
+pub(crate) struct Rows<'a>(pub(crate) &'a HashMap<Var, Vec<V>>);
+
+impl Rewrite for Rows<'_> {
+    fn val(&self, v: &V) -> Option<V> {
+        match &**v {
+            Val::Col(col) => Some(self.0.get(&col.var).map_or_else(|| v.clone(), |row| row[col.index].clone())),
+            _ => None,
+        }
+    }
+
+    fn formula(&self, _: &F) -> Option<F> {
+        None
+    }
+}
+
+/// Replaces formulas by their known truth.
+pub(crate) struct Known<'a>(pub(crate) &'a HashMap<F, bool>);
+
+impl Rewrite for Known<'_> {
+    fn val(&self, _: &V) -> Option<V> {
+        None
+    }
+
+    fn formula(&self, f: &F) -> Option<F> {
+        self.0.get(f).map(|known| if *known { make::yes() } else { make::no() })
+    }
+}
+
+/// One application of a rewrite; remembers what it has done, since formulas share parts heavily.
+pub(crate) struct Walk<'a> {
+    cx: &'a Cx<'a>,
+    rewrite: &'a dyn Rewrite,
+    vals: HashMap<*const Val, (V, V)>,
+    formulas: HashMap<*const Formula, (F, F)>,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(cx: &'a Cx<'a>, rewrite: &'a dyn Rewrite) -> Self {
+        Self { cx, rewrite, vals: HashMap::new(), formulas: HashMap::new() }
+    }
+
+    pub(crate) fn val(&mut self, v: &V) -> V {
+        if let Some((_, done)) = self.vals.get(&Rc::as_ptr(v)) {
+            return done.clone();
+        }
+        let done = self.rewrite.val(v).unwrap_or_else(|| self.val_parts(v));
+        // The key's owner is kept, so that its address is not used again.
+        self.vals.insert(Rc::as_ptr(v), (v.clone(), done.clone()));
+        done
+    }
+
+    fn val_parts(&mut self, v: &V) -> V {
+        match &**v {
+            Val::Col(_) | Val::Lit(..) | Val::Null(_) => v.clone(),
+            Val::Call { name, args, ty, strict } => {
+                let args = self.vals(args);
+                make_call(name, args, ty, *strict)
+            }
+            Val::Arith(op, a, b, ty) => {
+                let (a, b) = (self.val(a), self.val(b));
+                make::arith(*op, &a, &b, ty)
+            }
+            Val::Case(c, a, b) => {
+                let (c, a, b) = (self.formula(c), self.val(a), self.val(b));
+                make::case(&c, a, b)
+            }
+            Val::Bool(t, f) => make::boolean(self.formula(t), self.formula(f)),
+            Val::Total(term, ty) => simplify::total(self.cx, self.term(term), ty),
+            Val::Extreme(max, nf, ty) => simplify::extreme(self.cx, *max, self.nf(nf), ty),
+            Val::OfBag(name, nf, ty) => simplify::of_bag(self.cx, name, self.nf(nf), ty),
+            Val::Scalar(nf, ty) => simplify::scalar(self.cx, self.nf(nf), ty),
+            Val::Lookup { table, key, at, column, ty } => {
+                Rc::new(Val::Lookup { table: *table, key: *key, at: self.vals(at), column: *column, ty: ty.clone() })
+            }
+        }
+    }
+
+    pub(crate) fn vals(&mut self, vals: &[V]) -> Vec<V> {
+        vals.iter().map(|v| self.val(v)).collect()
+    }
+
+    pub(crate) fn formula(&mut self, f: &F) -> F {
+        if let Some((_, done)) = self.formulas.get(&Rc::as_ptr(f)) {
+            return done.clone();
+        }
+        let done = self.rewrite.formula(f).unwrap_or_else(|| self.formula_parts(f));
+        self.formulas.insert(Rc::as_ptr(f), (f.clone(), done.clone()));
+        done
+    }
+
+    fn formula_parts(&mut self, f: &F) -> F {
+        match &**f {
+            Formula::True | Formula::False => f.clone(),
+            Formula::And(parts) => make::and(parts.iter().map(|p| self.formula(p)).collect::<Vec<_>>()),
+            Formula::Or(parts) => make::or(parts.iter().map(|p| self.formula(p)).collect::<Vec<_>>()),
+            Formula::Not(inner) => make::not(self.formula(inner)),
+            Formula::Null(v) => make::is_null(&self.val(v)),
+            Formula::Cmp(op, a, b) => {
+                let (a, b) = (self.val(a), self.val(b));
+                make::cmp(*op, &a, &b)
+            }
+            Formula::Same(a, b) => {
+                let (a, b) = (self.val(a), self.val(b));
+                make::same(&a, &b)
+            }
+            Formula::Truth(v) => make::truth(&self.val(v)).0,
+            Formula::Exists(term) => simplify::exists(self.cx, self.term(term)),
+            Formula::Has { table, key, at } => has(*table, *key, self.vals(at)),
+        }
+    }
+
+    pub(crate) fn term(&mut self, term: &Term) -> Term {
+        Term {
+            vars: term.vars.iter().map(|(var, rel)| (*var, self.rel(rel))).collect(),
+            phi: make::conjuncts(&make::and(term.phi.iter().map(|f| self.formula(f)).collect::<Vec<_>>())),
+            weight: self.val(&term.weight),
+            out: self.vals(&term.out),
+        }
+    }
+
+    pub(crate) fn nf(&mut self, nf: &Nf) -> Nf {
+        Nf { terms: nf.terms.iter().map(|t| self.term(t)).collect() }
+    }
+
+    pub(crate) fn rel(&mut self, rel: &Rel) -> Rel {
+        match rel {
+            Rel::Table(_) => rel.clone(),
+            Rel::Distinct(nf) => Rel::Distinct(Rc::new(self.nf(nf))),
+        }
+    }
+}
+
+/// `Has`, false when a part is the literal NULL.
+pub(crate) fn has(table: usize, key: usize, at: Vec<V>) -> F {
+    if at.iter().any(|v| matches!(**v, Val::Null(_))) {
+        return make::no();
+    }
+    Rc::new(Formula::Has { table, key, at })
+}
+
+/// A call, NULL when it is strict and an argument is the literal NULL.
+pub(crate) fn make_call(name: &str, args: Vec<V>, ty: &Type, strict: bool) -> V {
+    if strict && args.iter().any(|a| matches!(**a, Val::Null(_))) {
+        return make::null(ty.clone());
+    }
+    Rc::new(Val::Call { name: name.to_owned(), args, ty: ty.clone(), strict })
+}
+
+/// The variables that occur free, with memory of shared parts.
+#[derive(Default)]
+pub(crate) struct FreeVars {
+    vals: HashMap<*const Val, (V, Rc<BTreeSet<Var>>)>,
+    formulas: HashMap<*const Formula, (F, Rc<BTreeSet<Var>>)>,
+}
+
+impl FreeVars {
+    pub(crate) fn val(&mut self, v: &V) -> Rc<BTreeSet<Var>> {
+        if let Some((_, free)) = self.vals.get(&Rc::as_ptr(v)) {
+            return free.clone();
+        }
+        let mut free = BTreeSet::new();
+        match &**v {
+            Val::Col(col) => {
+                free.insert(col.var);
+            }
+            Val::Lit(..) | Val::Null(_) => {}
+            Val::Call { args, .. } | Val::Lookup { at: args, .. } => {
+                args.iter().for_each(|a| free.extend(self.val(a).iter()));
+            }
+            Val::Arith(_, a, b, _) => {
+                free.extend(self.val(a).iter());
+                free.extend(self.val(b).iter());
+            }
+            Val::Case(c, a, b) => {
+                free.extend(self.formula(c).iter());
+                free.extend(self.val(a).iter());
+                free.extend(self.val(b).iter());
+            }
+            Val::Bool(t, f) => {
+                free.extend(self.formula(t).iter());
+                free.extend(self.formula(f).iter());
+            }
+            Val::Total(term, _) => free.extend(self.term(term)),
+            Val::Extreme(_, nf, _) | Val::OfBag(_, nf, _) | Val::Scalar(nf, _) => free.extend(self.nf(nf)),
+        }
+        let free = Rc::new(free);
+        self.vals.insert(Rc::as_ptr(v), (v.clone(), free.clone()));
+        free
+    }
+
+    pub(crate) fn formula(&mut self, f: &F) -> Rc<BTreeSet<Var>> {
+        if let Some((_, free)) = self.formulas.get(&Rc::as_ptr(f)) {
+            return free.clone();
+        }
+        let mut free = BTreeSet::new();
+        match &**f {
+            Formula::True | Formula::False => {}
+            Formula::And(parts) | Formula::Or(parts) => {
+                parts.iter().for_each(|p| free.extend(self.formula(p).iter()));
+            }
+            Formula::Not(inner) => free.extend(self.formula(inner).iter()),
+            Formula::Null(v) | Formula::Truth(v) => free.extend(self.val(v).iter()),
+            Formula::Cmp(_, a, b) | Formula::Same(a, b) => {
+                free.extend(self.val(a).iter());
+                free.extend(self.val(b).iter());
+            }
+            Formula::Exists(term) => free.extend(self.term(term)),
+            Formula::Has { at, .. } => at.iter().for_each(|a| free.extend(self.val(a).iter())),
+        }
+        let free = Rc::new(free);
+        self.formulas.insert(Rc::as_ptr(f), (f.clone(), free.clone()));
+        free
+    }
+
+    pub(crate) fn term(&mut self, term: &Term) -> BTreeSet<Var> {
+        let mut free = BTreeSet::new();
+        term.phi.iter().for_each(|f| free.extend(self.formula(f).iter()));
+        term.out.iter().for_each(|v| free.extend(self.val(v).iter()));
+        free.extend(self.val(&term.weight).iter());
+        for (_, rel) in &term.vars {
+            if let Rel::Distinct(nf) = rel {
+                free.extend(self.nf(nf));
+            }
+        }
+        for (var, _) in &term.vars {
+            free.remove(var);
+        }
+        free
+    }
+
+    pub(crate) fn nf(&mut self, nf: &Nf) -> BTreeSet<Var> {
+        nf.terms.iter().flat_map(|t| self.term(t)).collect()
+    }
+}
+
+/// The term with fresh variables in place of its own.
+pub(crate) fn open(cx: &Cx<'_>, term: &Term) -> Term {
+    let names: Vec<Var> = term.vars.iter().map(|_| cx.fresh()).collect();
+    let rows = term.vars.iter().zip(&names).map(|((old, rel), new)| (*old, cx.row(*new, rel))).collect();
+    let mut opened = instantiate(cx, term, &rows);
+    let rewrite = Rows(&rows);
+    let mut walk = Walk::new(cx, &rewrite);
+    // A lateral right side may refer to the variables left of it.
+    opened.vars = term.vars.iter().zip(names).map(|((_, rel), new)| (new, walk.rel(rel))).collect();
+    opened
+}
+
+/// The term with some of its variables replaced by rows of values.
+pub(crate) fn instantiate(cx: &Cx<'_>, term: &Term, rows: &HashMap<Var, Vec<V>>) -> Term {
+    let rewrite = Rows(rows);
+    let mut walk = Walk::new(cx, &rewrite);
+    Term {
+        vars: term
+            .vars
+            .iter()
+            .filter(|(var, _)| !rows.contains_key(var))
+            .map(|(var, rel)| (*var, walk.rel(rel)))
+            .collect(),
+        phi: make::conjuncts(&make::and(term.phi.iter().map(|f| walk.formula(f)).collect::<Vec<_>>())),
+        weight: walk.val(&term.weight),
+        out: walk.vals(&term.out),
+    }
+}
