@@ -76,7 +76,10 @@ pub enum Value {
     Null,
     /// A truth value.
     Bool(bool),
-    /// A value of type Integer (whole) or Decimal. Integers and decimals of equal value are equal.
+    /// A whole number of type Integer or Decimal that fits.
+    Int(i64),
+    /// A value of type Integer (whole) or Decimal. [`Value::number`] makes this only for what does not fit `Int`, but
+    /// numbers of equal value are equal however they are kept.
     Number(BigRational),
     /// A floating point value, never NaN.
     Double(f64),
@@ -87,7 +90,38 @@ pub enum Value {
 impl Value {
     /// The whole number `n`.
     pub fn int(n: i64) -> Self {
-        Self::Number(BigRational::from_integer(n.into()))
+        Self::Int(n)
+    }
+
+    /// An exact number.
+    pub fn number(n: BigRational) -> Self {
+        use num_traits::ToPrimitive;
+        if n.is_integer()
+            && let Some(small) = n.numer().to_i64()
+        {
+            return Self::Int(small);
+        }
+        Self::Number(n)
+    }
+
+    /// The exact value of an Integer or Decimal.
+    pub fn to_rational(&self) -> Option<BigRational> {
+        match self {
+            Self::Int(n) => Some(BigRational::from_integer((*n).into())),
+            Self::Number(n) => Some(n.clone()),
+            _ => None,
+        }
+    }
+
+    /// The nearest double of a number of any type.
+    #[expect(clippy::cast_precision_loss, reason = "the nearest double is wanted")]
+    pub fn to_double(&self) -> Option<f64> {
+        match self {
+            Self::Int(n) => Some(*n as f64),
+            Self::Number(n) => Some(to_f64(n)),
+            Self::Double(d) => Some(*d),
+            _ => None,
+        }
     }
 
     /// Whether this is NULL.
@@ -100,11 +134,11 @@ impl Value {
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Bool(a), Self::Bool(b)) => Some(a.cmp(b)),
+            (Self::Int(a), Self::Int(b)) => Some(a.cmp(b)),
             (Self::Number(a), Self::Number(b)) => Some(a.cmp(b)),
-            (Self::Double(a), Self::Double(b)) => a.partial_cmp(b),
-            (Self::Number(a), Self::Double(b)) => to_f64(a).partial_cmp(b),
-            (Self::Double(a), Self::Number(b)) => a.partial_cmp(&to_f64(b)),
             (Self::Text(a), Self::Text(b)) => Some(a.as_bytes().cmp(b.as_bytes())),
+            (Self::Double(_), _) | (_, Self::Double(_)) => self.to_double()?.partial_cmp(&other.to_double()?),
+            (Self::Int(_) | Self::Number(_), _) => Some(self.to_rational()?.cmp(&other.to_rational()?)),
             _ => None,
         }
     }
@@ -114,7 +148,7 @@ impl Value {
         match self {
             Self::Null => 0,
             Self::Bool(_) => 1,
-            Self::Number(_) | Self::Double(_) => 2,
+            Self::Int(_) | Self::Number(_) | Self::Double(_) => 2,
             Self::Text(_) => 3,
         }
     }
@@ -154,8 +188,10 @@ impl std::hash::Hash for Value {
             Self::Null => {}
             Self::Bool(b) => b.hash(state),
             // Numbers that are equal across representations must hash alike.
-            Self::Number(n) => to_f64(n).to_bits().hash(state),
-            Self::Double(d) => (if *d == 0.0 { 0.0 } else { *d }).to_bits().hash(state),
+            Self::Int(_) | Self::Number(_) | Self::Double(_) => {
+                let double = self.to_double().unwrap_or_default();
+                (if double == 0.0 { 0.0 } else { double }).to_bits().hash(state);
+            }
             Self::Text(t) => t.hash(state),
         }
     }
@@ -168,6 +204,7 @@ impl fmt::Display for Value {
             Self::Null => f.write_str("NULL"),
             Self::Bool(true) => f.write_str("TRUE"),
             Self::Bool(false) => f.write_str("FALSE"),
+            Self::Int(n) => write!(f, "{n}"),
             Self::Number(n) if n.is_integer() => write!(f, "{}", n.numer()),
             Self::Number(n) => f.write_str(&decimal(n)),
             Self::Double(d) => write!(f, "{d:e}"),

@@ -1,0 +1,83 @@
+//! Aggregate functions of a bag of values.
+
+use std::collections::BTreeSet;
+
+use crate::ir::{AggregateFunction, ArithmeticOp, Type, Value};
+
+use super::EvalError;
+use super::code::Domain;
+use super::machine::Machine;
+use super::{number, opaque};
+
+impl Machine<'_> {
+    /// The result of an aggregate over argument rows of `arity` values each, none NULL, laid end to end.
+    pub(super) fn finish(
+        &self,
+        function: &AggregateFunction,
+        distinct: bool,
+        arity: usize,
+        mut values: Vec<Value>,
+        ty: &Type,
+    ) -> Result<Value, EvalError> {
+        let arity = arity.max(1);
+        if distinct {
+            let rows: BTreeSet<&[Value]> = values.chunks(arity).collect();
+            values = rows.into_iter().flatten().cloned().collect();
+        }
+        let rows = values.len() / arity;
+        if rows == 0 && !matches!(function, AggregateFunction::CountStar | AggregateFunction::Count) {
+            return Ok(Value::Null);
+        }
+        let as_double = *ty == Type::Double;
+        match function {
+            AggregateFunction::CountStar | AggregateFunction::Count => Ok(count(rows)),
+            AggregateFunction::Sum => number::sum(values, as_double),
+            AggregateFunction::Min => extreme(values, false),
+            AggregateFunction::Max => extreme(values, true),
+            AggregateFunction::Avg => {
+                let sum = number::sum(values, as_double)?;
+                number::arithmetic(ArithmeticOp::Div, Domain::Exact, &sum, &count(rows))
+            }
+            AggregateFunction::Other(name) => {
+                if arity == 1
+                    && let Some(result) = known(name, &values)
+                {
+                    return Ok(result);
+                }
+                self.note_opaque(name);
+                Ok(opaque::aggregate(self.seed, name, &values, arity, ty))
+            }
+        }
+    }
+}
+
+pub(super) fn count(rows: usize) -> Value {
+    Value::int(i64::try_from(rows).unwrap_or(i64::MAX))
+}
+
+fn extreme(values: Vec<Value>, greatest: bool) -> Result<Value, EvalError> {
+    let mut values = values.into_iter();
+    let mut best = values.next().unwrap_or(Value::Null);
+    for value in values {
+        let Some(order) = value.compare(&best) else {
+            return Err(EvalError::Unsupported(format!("a comparison of {value} with {best}")));
+        };
+        if order == (if greatest { std::cmp::Ordering::Greater } else { std::cmp::Ordering::Less }) {
+            best = value;
+        }
+    }
+    Ok(best)
+}
+
+/// The aggregates besides the standard five on which engines agree.
+fn known(name: &str, values: &[Value]) -> Option<Value> {
+    let truths = || values.iter().map(|v| if let Value::Bool(b) = v { Some(*b) } else { None });
+    let bits = || values.iter().map(|v| if let Value::Int(n) = v { Some(*n) } else { None });
+    match name {
+        "bool_and" | "every" => truths().try_fold(true, |all, t| Some(all & t?)).map(Value::Bool),
+        "bool_or" => truths().try_fold(false, |any, t| Some(any | t?)).map(Value::Bool),
+        "bit_and" => bits().try_fold(-1, |all, n| Some(all & n?)).map(Value::Int),
+        "bit_or" => bits().try_fold(0, |any, n| Some(any | n?)).map(Value::Int),
+        _ => None,
+    }
+}
