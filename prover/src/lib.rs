@@ -6,6 +6,7 @@
 
 pub mod cert;
 pub mod ir;
+pub mod qed;
 
 use std::collections::BTreeSet;
 
