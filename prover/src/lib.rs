@@ -10,6 +10,7 @@ pub mod ir;
 mod matching;
 mod normal;
 pub mod smt;
+pub mod qed;
 
 use std::collections::BTreeSet;
 
