@@ -6,6 +6,9 @@
 
 pub mod cert;
 pub mod ir;
+#[cfg(feature = "solver")]
+pub mod smt_check;
+pub mod wire;
 
 use std::collections::BTreeSet;
 
