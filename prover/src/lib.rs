@@ -5,12 +5,17 @@
 //! ([`refute`]), then for a proof. Pure: no clock, no files, no threads; randomness comes from a seed.
 
 pub mod cert;
+#[cfg(feature = "solver")]
+mod decide;
 pub mod eval;
 pub mod ir;
 mod matching;
 mod normal;
 pub mod smt;
 pub mod qed;
+#[cfg(feature = "solver")]
+pub mod smt_check;
+pub mod wire;
 
 use std::collections::BTreeSet;
 
@@ -99,8 +104,7 @@ pub struct Report {
 }
 
 /// Decides whether two queries over one schema return the same bag of rows on every database.
-pub fn decide(_schema: &Schema, left: &Query, right: &Query, _limits: &Limits) -> Report {
-    let assumptions = left.assumptions.union(&right.assumptions).copied().collect();
-    let reason = Reason::NoProof("nothing tried".to_owned());
-    Report { verdict: Verdict::Unknown(reason), assumptions, rlimit: 0, caps: Vec::new() }
+#[cfg(feature = "solver")]
+pub fn decide(schema: &Schema, left: &Query, right: &Query, limits: &Limits) -> Report {
+    decide::decide(schema, left, right, limits)
 }

@@ -58,7 +58,7 @@ impl Prover<'_> {
                 for factor in &part.factors {
                     value = make::arith(Op::Mul, &value, factor, ty);
                 }
-                let coefficient = Rc::new(Val::Lit(Value::Number(part.coefficient.abs()), Type::Decimal));
+                let coefficient = Rc::new(Val::Lit(Value::number(part.coefficient.abs()), Type::Decimal));
                 value = make::arith(Op::Mul, &value, &coefficient, ty);
                 let here = make::case(&term.condition(), value, make::int(0));
                 let side = if part.coefficient.is_negative() { &mut negative } else { &mut positive };

@@ -241,14 +241,6 @@ pub(crate) fn same(a: &V, b: &V) -> F {
     Rc::new(Formula::Same(a.clone(), b.clone()))
 }
 
-/// The exact number a value is.
-pub(crate) fn number(value: &Value) -> Option<num_rational::BigRational> {
-    match value {
-        Value::Number(n) => Some(n.clone()),
-        _ => None,
-    }
-}
-
 pub(crate) fn int(n: i64) -> V {
     Rc::new(Val::Lit(Value::int(n), Type::Integer))
 }
@@ -281,14 +273,14 @@ pub(crate) fn arith(op: Op, a: &V, b: &V, ty: &Type) -> V {
         return null(ty.clone());
     }
     if let (Val::Lit(x, _), Val::Lit(y, _)) = (&**a, &**b)
-        && let (Some(x), Some(y)) = (number(x), number(y))
+        && let (Some(x), Some(y)) = (x.to_rational(), y.to_rational())
     {
         let n = match op {
             Op::Add => x + y,
             Op::Sub => x - y,
             Op::Mul => x * y,
         };
-        return Rc::new(Val::Lit(Value::Number(n), ty.clone()));
+        return Rc::new(Val::Lit(Value::number(n), ty.clone()));
     }
     match op {
         Op::Add if is_int(a, 0) => return b.clone(),
@@ -315,7 +307,7 @@ pub(crate) fn conjuncts(f: &F) -> Vec<F> {
 pub(crate) fn positive(weight: &V) -> F {
     match &**weight {
         Val::Lit(Value::Bool(_) | Value::Text(_) | Value::Null, _) => no(),
-        Val::Lit(value, _) => from_bool(number(value).is_some_and(|n| n > num_rational::BigRational::zero())),
+        Val::Lit(value, _) => from_bool(value.to_rational().is_some_and(|n| n > num_rational::BigRational::zero())),
         _ => cmp(Cmp::Lt, &int(0), weight),
     }
 }

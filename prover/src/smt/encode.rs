@@ -278,7 +278,7 @@ impl<'a> Encoder<'a> {
                 rational_text(&rational, Sort::Real).into()
             }
             _ => {
-                let number = make::number(value).unwrap_or_else(BigRational::zero);
+                let number = value.to_rational().unwrap_or_else(BigRational::zero);
                 let sort = if number.is_integer() { sort } else { Sort::Real };
                 return Cell { null, value: rational_text(&number, sort).into(), sort };
             }
@@ -861,7 +861,7 @@ pub(crate) fn has_total(v: &V) -> bool {
 /// An arithmetic expression as a sum of products of values that are not arithmetic, where none is NULL.
 pub(crate) fn expand(v: &V) -> Option<BTreeMap<Vec<V>, BigRational>> {
     let sum = match &**v {
-        Val::Lit(value, _) if make::number(value).is_some() => BTreeMap::from([(Vec::new(), make::number(value)?)]),
+        Val::Lit(value, _) if value.to_rational().is_some() => BTreeMap::from([(Vec::new(), value.to_rational()?)]),
         Val::Arith(op, a, b, _) => {
             let (mut a, b) = (expand(a)?, expand(b)?);
             match op {

@@ -34,6 +34,10 @@ pub fn check(script: &str, rlimit: u32) -> (Answer, u64) {
         params.set_u32("random_seed", 0);
         solver.set_params(&params);
         solver.from_string(script);
+        // A script that cannot be read leaves the solver without assertions.
+        if solver.get_assertions().len() != script.matches("\n(assert ").count() {
+            return (Answer::Unknown("the script cannot be read".to_owned()), 0);
+        }
         let answer = match solver.check() {
             SatResult::Unsat => Answer::Unsat,
             SatResult::Sat => Answer::Sat,

@@ -1,0 +1,126 @@
+//! The program `caqtus-prover`: proves, refutes or leaves open the equivalence of SQL queries.
+//!
+//! One file per subcommand, each with its arguments and `run`; a new one is a file, a `mod`, and a line in [`Command`]
+//! and in [`run`]. Whatever decides a pair does so in a worker process ([`serve`], started by [`worker`] for [`pool`]),
+//! so that a crash or an endless search costs that pair and nothing else.
+
+#![allow(clippy::print_stdout)]
+
+mod args;
+mod bench;
+mod check;
+mod clock;
+mod display;
+mod front;
+mod pairs;
+mod pool;
+mod prove;
+mod refute;
+mod second;
+mod serve;
+mod solver;
+mod worker;
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Exit status: every pair is proven, every obligation confirmed, every row right.
+pub(crate) const GOOD: u8 = 0;
+/// Exit status: a pair is refuted, an obligation not confirmed, a row wrong.
+pub(crate) const BAD: u8 = 1;
+/// Exit status: a pair is unknown and none refuted.
+pub(crate) const OPEN: u8 = 2;
+/// Exit status: the command could not run.
+pub(crate) const COULD_NOT_RUN: u8 = 3;
+/// Exit status: stopped by Ctrl-C, as a shell reports it.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Proves that two SQL queries return the same rows on every database, or finds a database where they do not.
+///
+/// Every answer is one of three: proven, with a certificate that other solvers can check; refuted, with INSERT
+/// statements that show the difference; or unknown, with the reason. Rows are compared as a bag: their order does not
+/// count, how often each occurs does.
+#[derive(Debug, Parser)]
+#[command(name = "caqtus-prover", version = solver::program_version(), max_term_width = 100)]
+#[command(after_long_help = "\
+Examples:
+  caqtus-prover prove --schema schema.sql --left 'SELECT a FROM t' --right 'SELECT t.a FROM t WHERE TRUE'
+  caqtus-prover prove --pairs pairs.jsonl --json > answers.jsonl
+  caqtus-prover refute --schema schema.sql --left @left.sql --right @right.sql
+  caqtus-prover check proof.json
+  caqtus-prover bench suites/
+
+Exit status: 0 proven, 1 refuted, 2 unknown, 3 could not run, 130 stopped by Ctrl-C.
+`caqtus-prover help COMMAND` tells more, with examples.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Prove(Box<prove::ProveArgs>),
+    Refute(Box<refute::RefuteArgs>),
+    Check(check::CheckArgs),
+    Bench(bench::BenchArgs),
+    Serve(serve::ServeArgs),
+}
+
+fn run(command: Command) -> anyhow::Result<u8> {
+    match command {
+        Command::Prove(args) => prove::run(&args),
+        Command::Refute(args) => refute::run(*args),
+        Command::Check(args) => check::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Serve(args) => serve::run(args),
+    }
+}
+
+fn main() -> ExitCode {
+    if let Err(message) = solver::usable() {
+        eprintln!("caqtus-prover: {message}");
+        return ExitCode::from(COULD_NOT_RUN);
+    }
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Clap's own status for wrong arguments is 2, which here means unknown.
+            let status = if error.use_stderr() { COULD_NOT_RUN } else { GOOD };
+            let _ = error.print();
+            return ExitCode::from(status);
+        }
+    };
+    match run(cli.command) {
+        Ok(status) => ExitCode::from(status),
+        // Whoever read the output has seen enough, as `| head` does.
+        Err(error) if error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe) => {
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            // The one place where an error chain is printed.
+            eprintln!("caqtus-prover: {error:#}");
+            ExitCode::from(COULD_NOT_RUN)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_subcommand_a_user_sees_has_an_example() {
+        for command in Cli::command().get_subcommands_mut() {
+            let help = command.render_long_help().to_string();
+            assert!(help.contains("Example"), "{}", command.get_name());
+        }
+    }
+}

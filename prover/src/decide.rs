@@ -1,0 +1,68 @@
+//! From two queries to a verdict.
+
+use std::collections::BTreeSet;
+
+use crate::cert::Certificate;
+use crate::ir::{Assumption, Plan, Query, Schema};
+use crate::matching::Prover;
+use crate::normal::Cx;
+use crate::normal::build::Builder;
+use crate::{Limits, Reason, Report, Verdict, smt};
+
+pub(crate) fn decide(schema: &Schema, left: &Query, right: &Query, limits: &Limits) -> Report {
+    let assumptions: BTreeSet<Assumption> = left.assumptions.union(&right.assumptions).copied().collect();
+    let mut report =
+        Report { verdict: Verdict::Unknown(Reason::NoProof(String::new())), assumptions, rlimit: 0, caps: Vec::new() };
+    if left.visible != right.visible {
+        report.verdict = Verdict::Unknown(Reason::NoProof("the results have different widths".to_owned()));
+        return report;
+    }
+    prove(schema, left, right, limits, &mut report);
+    report
+}
+
+/// Looks for a proof.
+fn prove(schema: &Schema, left: &Query, right: &Query, limits: &Limits, report: &mut Report) {
+    let cx = Cx::new(schema);
+    let mut builder = Builder::new(&cx);
+    let built = builder.query(&visible(left)).and_then(|l| Ok((l, builder.query(&visible(right))?)));
+    report.assumptions.extend(&builder.assumptions);
+    let (l, r) = match built {
+        Ok(built) => built,
+        Err(reason) => {
+            report.verdict = Verdict::Unknown(reason);
+            return;
+        }
+    };
+    let mut prover = Prover::new(&cx, limits);
+    let proven = prover.prove(&l, &r);
+    report.rlimit = prover.rlimit;
+    if !left.order.is_empty() || !right.order.is_empty() {
+        report.assumptions.insert(Assumption::OrderNotCompared);
+    }
+    report.verdict = if proven {
+        let (major, minor, build) = smt::version();
+        Verdict::Proven(Box::new(Certificate {
+            prover: env!("CARGO_PKG_VERSION").to_owned(),
+            solver: format!("Z3 {major}.{minor}.{build}"),
+            limits: limits.clone(),
+            assumptions: report.assumptions.clone(),
+            steps: cx.steps.take(),
+            obligations: prover.obligations,
+            trials: 0,
+        }))
+    } else {
+        Verdict::Unknown(Reason::NoProof("the normal forms could not be matched".to_owned()))
+    };
+    report.caps = cx.caps.take().into_iter().map(|(what, n)| (what.to_owned(), n)).collect();
+}
+
+/// The plan without the columns that only serve the order.
+fn visible(query: &Query) -> Plan {
+    let types = query.plan.types();
+    if types.len() == query.visible {
+        return query.plan.clone();
+    }
+    let exprs = types.into_iter().take(query.visible).enumerate().map(|(i, ty)| crate::ir::Expr::column(i, ty)).collect();
+    query.plan.clone().project(exprs)
+}
