@@ -74,7 +74,7 @@ fn run(command: Command) -> anyhow::Result<u8> {
         Command::Refute(args) => refute::run(*args),
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
-        Command::Serve(args) => serve::run(args),
+        Command::Serve(args) => serve::run(&args),
     }
 }
 
