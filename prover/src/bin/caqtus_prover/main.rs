@@ -74,7 +74,7 @@ fn run(command: Command) -> anyhow::Result<u8> {
         Command::Refute(args) => refute::run(*args),
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
-        Command::Serve(args) => serve::run(args),
+        Command::Serve(args) => serve::run(&args),
     }
 }
 
@@ -94,9 +94,9 @@ fn main() -> ExitCode {
     };
     match run(cli.command) {
         Ok(status) => ExitCode::from(status),
-        // Whoever read the output has seen enough, as `| head` does.
+        // Whoever read the output has seen enough, as `| head` does. Not a success: that would mean proven.
         Err(error) if error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe) => {
-            ExitCode::SUCCESS
+            ExitCode::from(COULD_NOT_RUN)
         }
         Err(error) => {
             // The one place where an error chain is printed.

@@ -39,15 +39,31 @@ const STACK_BYTES: usize = 256 << 20;
 /// Where the panic hook leaves what happened.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
-pub(crate) fn run(args: ServeArgs) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<u8> {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(|l| format!(" at {}:{}", l.file(), l.line())).unwrap_or_default();
         *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = format!("{}{place}", message(info.payload()));
     }));
-    let requests = read_ahead(args.end_with_input);
-    let server = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || serve(&requests, &args.faults))?;
-    let status = server.join().map_err(|panic| anyhow::anyhow!("{}", message(&*panic)))??;
-    Ok(status)
+    let mut requests = read_ahead(args.end_with_input);
+    loop {
+        let faults = args.faults.clone();
+        let server = std::thread::Builder::new().stack_size(STACK_BYTES);
+        let server = server.spawn(move || (serve(&requests, &faults), requests))?;
+        let (result, rest) = server.join().map_err(|panic| anyhow::anyhow!("{}", message(&*panic)))?;
+        match result? {
+            Served::All(status) => return Ok(status),
+            Served::UntilPanic => requests = rest,
+        }
+    }
+}
+
+/// How far a thread came.
+enum Served {
+    /// To the end, with this exit status.
+    All(u8),
+    /// To a pair on which the prover panicked. The solver's state belongs to the thread and is left as it was then, so
+    /// another thread goes on.
+    UntilPanic,
 }
 
 /// Reads requests in a thread of its own, so that the end of the input is seen while a pair is worked on.
@@ -74,42 +90,46 @@ fn read_ahead(end_with_input: bool) -> Receiver<Result<Request, FrameError>> {
     receiver
 }
 
-fn serve(requests: &Receiver<Result<Request, FrameError>>, faults: &Faults) -> Result<u8, FrameError> {
+fn serve(requests: &Receiver<Result<Request, FrameError>>, faults: &Faults) -> Result<Served, FrameError> {
     let mut output = io::stdout().lock();
     for request in requests {
         match request {
             Ok(request) => {
-                let answer = answer(&request, faults);
+                let (answer, panicked) = answer(&request, faults);
                 match write_frame(&mut output, &answer) {
                     // A certificate can be too much for a frame; the verdict never is.
                     Err(FrameError::TooLong(_)) => write_frame(&mut output, &Answer { certificate: None, ..answer })?,
                     result => result?,
                 }
+                if panicked {
+                    return Ok(Served::UntilPanic);
+                }
             }
             Err(error) => {
                 write_frame(&mut output, &Answer::malformed(&error))?;
                 if !error.is_recoverable() {
-                    return Ok(COULD_NOT_RUN);
+                    return Ok(Served::All(COULD_NOT_RUN));
                 }
             }
         }
     }
-    Ok(GOOD)
+    Ok(Served::All(GOOD))
 }
 
-/// Decides one pair; a panic costs the pair only.
-fn answer(request: &Request, faults: &Faults) -> Answer {
+/// Decides one pair; a panic costs the pair only. Whether there was one.
+fn answer(request: &Request, faults: &Faults) -> (Answer, bool) {
     let start = clock::now();
     let caught = catch_unwind(AssertUnwindSafe(|| {
         misbehave(request, faults);
         decide(request)
     }));
+    let panicked = caught.is_err();
     let mut answer = caught.unwrap_or_else(|_| {
         let what = std::mem::take(&mut *PANIC.lock().unwrap_or_else(PoisonError::into_inner));
         Answer::crashed(&request.id, &what.replace('\n', " "))
     });
     answer.ms = clock::ms_since(start);
-    answer
+    (answer, panicked)
 }
 
 fn decide(request: &Request) -> Answer {
