@@ -6,6 +6,7 @@
 
 pub mod cert;
 pub mod ir;
+pub mod lower;
 
 use std::collections::BTreeSet;
 
