@@ -16,6 +16,7 @@ pub mod qed;
 #[cfg(feature = "solver")]
 pub mod smt_check;
 pub mod wire;
+pub mod lower;
 
 use std::collections::BTreeSet;
 

@@ -1,12 +1,16 @@
 //! Tables and their constraints.
 
-use super::{Expr, Type};
+use std::collections::BTreeSet;
+
+use super::{Assumption, Expr, Type};
 
 /// The tables both queries read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schema {
     /// In order of declaration; `TableId` is an index.
     pub tables: Vec<Table>,
+    /// What reading the declarations takes for granted.
+    pub assumptions: BTreeSet<Assumption>,
 }
 
 /// Index of a table in its [`Schema`].

@@ -14,8 +14,12 @@ pub(crate) fn read_pair(request: &Request) -> Result<(Schema, Query, Query), Rea
     }
 }
 
-fn sql(_request: &Request, _ddl: &str, _left: &str, _right: &str) -> Result<(Schema, Query, Query), Reason> {
-    Err(Reason::Unsupported("SQL text: this build has no parser for it".to_owned()))
+fn sql(request: &Request, ddl: &str, left: &str, right: &str) -> Result<(Schema, Query, Query), Reason> {
+    let unsupported = |e: prover::lower::Unsupported| Reason::Unsupported(e.0);
+    let schema = prover::lower::schema(ddl, &request.placeholders).map_err(unsupported)?;
+    let left = prover::lower::query(&schema, left).map_err(unsupported)?;
+    let right = prover::lower::query(&schema, right).map_err(unsupported)?;
+    Ok((schema, left, right))
 }
 
 fn plans(request: &Request) -> Result<(Schema, Query, Query), Reason> {

@@ -1,0 +1,202 @@
+//! Reads SQL text into the plan of [`crate::ir`].
+//!
+//! A wrongly read query is a wrong proof, so everything that is not understood, that engines read differently or whose
+//! result the text does not determine is refused: every part of the parser's tree is taken apart by name, and what has
+//! no meaning in the plan must be at its default.
+
+mod aggregate;
+mod assume;
+mod compare;
+mod ddl;
+mod expr;
+mod from;
+mod functions;
+mod group;
+mod literal;
+mod query;
+mod scope;
+mod select;
+mod types;
+mod validate;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sqlparser::ast;
+use sqlparser::dialect::{Dialect, GenericDialect, PostgreSqlDialect};
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+
+use crate::ir::{Assumption, Query, Schema};
+pub use validate::validate;
+
+/// Why a text was not read. Prints the construct (`MATCH_RECOGNIZE`), `syntax error: ...` for text that does not parse,
+/// or what is wrong with a name (`unknown column x`).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unsupported(pub String);
+
+type Result<T> = std::result::Result<T, Unsupported>;
+
+/// Refuses a construct.
+fn no<T>(what: impl Into<String>) -> Result<T> {
+    Err(Unsupported(what.into()))
+}
+
+/// Refuses a clause that is present.
+fn absent<T>(clause: Option<&T>, what: &str) -> Result<()> {
+    if clause.is_some() { no(what) } else { Ok(()) }
+}
+
+/// Refuses a list that is not empty.
+fn empty<T>(list: &[T], what: &str) -> Result<()> {
+    if list.is_empty() { Ok(()) } else { no(what) }
+}
+
+/// Refuses a flag that is set.
+fn unset(flag: bool, what: &str) -> Result<()> {
+    if flag { no(what) } else { Ok(()) }
+}
+
+/// Longer texts are refused: a chain of operators nests the tree as deep as it is long, and trees are dropped
+/// recursively.
+const MAX_TOKENS: usize = 60_000;
+/// The stack that reading gets, whatever thread it runs on. The parser needs 200 kB for each subquery when it is not
+/// optimised.
+const STACK: usize = 64 << 20;
+/// How deep the parser may recurse.
+const MAX_PARSE_DEPTH: usize = 100;
+/// How deep queries and expressions may nest. Everything that works on a plan recurses on it.
+const MAX_DEPTH: usize = 120;
+
+/// Reads CREATE TABLE and CREATE INDEX statements, then adds the placeholders: `Expr(t: BOOLEAN)` adds a virtual
+/// column to `t`, `Table(c0 INT, c1 TEXT)` a table.
+///
+/// # Errors
+/// Anything in the text that could change what the tables may hold and is not understood.
+pub fn schema(ddl: &str, placeholders: &BTreeMap<String, String>) -> std::result::Result<Schema, Unsupported> {
+    stacker::maybe_grow(STACK, STACK, || ddl::schema(ddl, placeholders))
+}
+
+/// Reads one query.
+///
+/// # Errors
+/// Text that does not parse, unknown or ambiguous names, constructs without a meaning in the plan and results that the
+/// standard does not determine.
+pub fn query(schema: &Schema, sql: &str) -> std::result::Result<Query, Unsupported> {
+    stacker::maybe_grow(STACK, STACK, || query_here(schema, sql))
+}
+
+fn query_here(schema: &Schema, sql: &str) -> Result<Query> {
+    let mut statements = parse(sql)?;
+    let (Some(ast::Statement::Query(statement)), true) = (statements.pop(), statements.is_empty()) else {
+        return no("a statement that is not one query");
+    };
+    let mut lowerer = Lowerer::new(schema);
+    let query = lowerer.statement(&statement)?;
+    validate(schema, &query).map_err(|error| Unsupported(format!("internal: {error}")))?;
+    Ok(query)
+}
+
+/// State while one statement is read.
+struct Lowerer<'a> {
+    schema: &'a Schema,
+    /// The rows in reach, outermost first.
+    scopes: Vec<scope::Scope>,
+    /// Named queries in reach, innermost last.
+    ctes: Vec<query::Cte>,
+    /// The SELECT being read.
+    block: select::Block,
+    /// Where the rows that LATERAL may see begin in `scopes`.
+    from_base: usize,
+    /// Counts table factors, to tell tables of one name apart.
+    relations: usize,
+    /// Nesting so far.
+    depth: usize,
+    /// Assumptions that leave no trace in the plan.
+    assumptions: BTreeSet<Assumption>,
+}
+
+impl<'a> Lowerer<'a> {
+    fn new(schema: &'a Schema) -> Self {
+        Self {
+            schema,
+            scopes: Vec::new(),
+            ctes: Vec::new(),
+            block: select::Block::default(),
+            from_base: 0,
+            relations: 0,
+            depth: 0,
+            assumptions: BTreeSet::new(),
+        }
+    }
+
+    /// Runs `f` one level deeper.
+    fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth >= MAX_DEPTH {
+            return no("an expression or query nested too deeply");
+        }
+        self.depth += 1;
+        let result = f(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Runs `f` with one more row in reach.
+    fn with_scope<T>(&mut self, scope: scope::Scope, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.scopes.push(scope);
+        let result = f(self);
+        self.scopes.pop();
+        result
+    }
+}
+
+/// Parses with two dialects, since neither reads all of the language, and refuses text that they read differently.
+fn parse(sql: &str) -> Result<Vec<ast::Statement>> {
+    match (parse_as(&PostgreSqlDialect {}, sql), parse_as(&GenericDialect {}, sql)) {
+        (Ok(a), Ok(b)) if a == b => Ok(a),
+        (Ok(_), Ok(_)) => no("text that dialects read differently"),
+        (Ok(a), Err(_)) | (Err(_), Ok(a)) => Ok(a),
+        (Err(_), Err(error)) => Err(error),
+    }
+}
+
+fn parse_as(dialect: &dyn Dialect, sql: &str) -> Result<Vec<ast::Statement>> {
+    let tokens = tokens(dialect, sql)?;
+    Parser::new(dialect)
+        .with_recursion_limit(MAX_PARSE_DEPTH)
+        .with_tokens_with_locations(tokens)
+        .parse_statements()
+        .map_err(|error| syntax(&error.to_string()))
+}
+
+fn tokens(dialect: &dyn Dialect, sql: &str) -> Result<Vec<TokenWithSpan>> {
+    let tokens = Tokenizer::new(dialect, sql).tokenize_with_location().map_err(|error| syntax(&error.to_string()))?;
+    if tokens.len() > MAX_TOKENS {
+        return no("a text of this length");
+    }
+    for token in &tokens {
+        if let Token::Whitespace(sqlparser::tokenizer::Whitespace::MultiLineComment(text)) = &token.token
+            && text.trim_start().starts_with(['!', '+'])
+        {
+            return no("a comment that some engines execute");
+        }
+    }
+    Ok(tokens)
+}
+
+fn syntax(message: &str) -> Unsupported {
+    Unsupported(format!("syntax error: {}", message.trim_start_matches("sql parser error: ")))
+}
+
+/// The last part of a possibly qualified name.
+fn last_name(name: &ast::ObjectName) -> Result<&ast::Ident> {
+    let ast::ObjectName(parts) = name;
+    match parts.last() {
+        Some(ast::ObjectNamePart::Identifier(ident)) => Ok(ident),
+        _ => no(format!("the name {name}")),
+    }
+}

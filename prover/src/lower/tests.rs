@@ -1,0 +1,1 @@
+//! What texts become.
