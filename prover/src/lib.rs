@@ -7,6 +7,10 @@
 pub mod cert;
 pub mod ir;
 pub mod qed;
+#[cfg(feature = "solver")]
+mod smt_model;
+#[cfg(feature = "solver")]
+pub mod symbolic;
 
 use std::collections::BTreeSet;
 
