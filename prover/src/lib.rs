@@ -5,6 +5,7 @@
 //! ([`refute`]), then for a proof. Pure: no clock, no files, no threads; randomness comes from a seed.
 
 pub mod cert;
+mod civil;
 pub mod ir;
 pub mod qed;
 #[cfg(feature = "solver")]

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use num_rational::BigRational;
 use num_traits::ToPrimitive;
 
+use crate::civil;
 use crate::ir::Type;
 
 /// The distance between the numbers of two neighbouring literals.
@@ -46,6 +47,22 @@ impl Codes {
         is_textual(ty).then_some((count + 1) * GAP)
     }
 
+    /// The ranges of numbers, ends excluded, that stand for nothing: there is no day between two days.
+    pub(super) fn holes(&self, ty: &Type) -> Vec<(i64, i64)> {
+        if *ty != Type::Date {
+            return Vec::new();
+        }
+        let days: Vec<Option<i64>> = self.of(ty).into_iter().map(civil::days).collect();
+        let mut holes = Vec::new();
+        let mut start = GAP;
+        for pair in days.windows(2) {
+            let between = pair[0].zip(pair[1]).map_or(0, |(a, b)| b - a - 1);
+            holes.push((start + between.min(GAP - 1), start + GAP));
+            start += GAP;
+        }
+        holes
+    }
+
     /// The text that a number stands for.
     pub(super) fn text(&self, ty: &Type, code: &BigRational) -> Option<String> {
         let code = code.to_integer().to_i64()?;
@@ -57,31 +74,35 @@ impl Codes {
             return before.map(str::to_owned);
         }
         let after = literals.get(below).copied();
-        let found = candidates(ty, before.unwrap_or_default(), offset)
-            .into_iter()
-            .find(|text| before.is_none_or(|b| b < text.as_str()) && after.is_none_or(|a| text.as_str() < a));
-        // Without a text that fits, one that does not is as good: the evaluator decides.
-        Some(found.unwrap_or_else(|| format!("{}\u{1}{offset:02}", before.unwrap_or_default())))
+        let fits = |text: &String| before.is_none_or(|b| b < text.as_str()) && after.is_none_or(|a| text.as_str() < a);
+        candidates(ty, before, after, offset).into_iter().find(fits)
     }
 }
 
-/// Texts that sort closely after another one, the preferred first, ordered among themselves by the offset.
-fn candidates(ty: &Type, before: &str, offset: i64) -> Vec<String> {
-    let (month, day) = (1 + offset / 28, 1 + offset % 28);
+/// Texts that sort between two others, the preferred first, ordered among themselves by the offset.
+fn candidates(ty: &Type, before: Option<&str>, after: Option<&str>, offset: i64) -> Vec<String> {
     match ty {
-        Type::Date | Type::Timestamp => {
-            let time = if *ty == Type::Date { "" } else { " 00:00:00" };
-            let year: i64 = before.get(..4).and_then(|year| year.parse().ok()).unwrap_or(2000);
-            // The year after the literal, its own year, and one before all others.
-            [year + 1, year, 1000].iter().map(|year| format!("{year:04}-{month:02}-{day:02}{time}")).collect()
+        Type::Date => {
+            let day = match (before.and_then(civil::days), after.and_then(civil::days)) {
+                (Some(before), _) => before + offset,
+                (None, Some(after)) => after - GAP + offset,
+                (None, None) => 10_957 + offset,
+            };
+            vec![civil::date(day)]
+        }
+        Type::Timestamp => {
+            let day = before.and_then(|text| civil::days(text.get(..10)?)).unwrap_or(10_956);
+            let early = after.and_then(|text| civil::days(text.get(..10)?)).unwrap_or(10_956) - GAP;
+            [day, early].iter().map(|day| format!("{} 00:00:00", civil::date(day + offset))).collect()
         }
         Type::Time => {
-            let hour: i64 = before.get(..2).and_then(|hour| hour.parse().ok()).unwrap_or(0);
-            [hour + 1, hour]
-                .iter()
-                .map(|hour| format!("{hour:02}:{:02}:{:02}", 10 + offset / 60, offset % 60))
-                .collect()
+            let hour: i64 = before.and_then(|text| text.get(..2)?.parse().ok()).unwrap_or(0);
+            let minutes = |hour: &i64| format!("{hour:02}:{:02}:{:02}", 10 + offset / 60, offset % 60);
+            [hour + 1, hour].iter().map(minutes).collect()
         }
-        _ => vec![format!("{before}{offset:02}"), format!("{before} {offset:02}"), format!("{before}!{offset:02}")],
+        _ => {
+            let before = before.unwrap_or_default();
+            ["", " ", "!", "\u{1}"].iter().map(|infix| format!("{before}{infix}{offset:02}")).collect()
+        }
     }
 }

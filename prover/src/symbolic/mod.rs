@@ -171,6 +171,11 @@ impl Search<'_> {
                 let bounds = self.terms.define(Sort::Bool, bounds);
                 self.terms.require(bounds);
             }
+            for (start, end) in self.codes.holes(&column.ty) {
+                let outside = format!("(or (<= {value} {start}) (<= {end} {value}))");
+                let outside = self.terms.define(Sort::Bool, outside);
+                self.terms.require(outside);
+            }
             cells.push(Cell { null, value, sort });
         }
         Row { guard, cells }

@@ -74,6 +74,15 @@ fn duplicates_are_told_apart() {
 }
 
 #[test]
+fn the_resource_limit_ends_a_search() {
+    let schema = schema();
+    let all = query(scan(&schema, 0));
+    let distinct = query(Plan::Distinct(Box::new(scan(&schema, 0))));
+    assert!(candidate(&schema, &all, &distinct, 2, RLIMIT).is_some());
+    assert_eq!(candidate(&schema, &all, &distinct, 2, 1), None);
+}
+
+#[test]
 fn conditions_are_three_valued() {
     let schema = schema();
     let positive = compare(CompareOp::Gt, int(0), Expr::int(0));
@@ -97,6 +106,17 @@ fn texts_come_back_in_order() {
     let tables = search(&schema, &scan(&schema, 0).filter(between), &nothing).unwrap();
     let Value::Text(found) = &tables[0][0][1] else { panic!("{tables:?}") };
     assert!("ab" < found.as_str() && found.as_str() < "b", "{found}");
+}
+
+#[test]
+fn there_is_no_day_between_two_days() {
+    let schema = Schema { tables: vec![table("t", &[(Type::Date, true)])] };
+    let date = |text: &str| Expr::Literal(Value::Text(text.to_owned()), Type::Date);
+    let rows = |op, text| scan(&schema, 0).filter(compare(op, Expr::column(0, Type::Date), date(text)));
+    let after = rows(CompareOp::Gt, "2020-02-28");
+    assert_eq!(search(&schema, &after, &rows(CompareOp::Ge, "2020-02-29")), None);
+    let tables = search(&schema, &after, &rows(CompareOp::Ge, "2020-03-01")).unwrap();
+    assert_eq!(tables[0], [[Value::Text("2020-02-29".to_owned())]]);
 }
 
 #[test]
