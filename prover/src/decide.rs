@@ -63,6 +63,7 @@ fn visible(query: &Query) -> Plan {
     if types.len() == query.visible {
         return query.plan.clone();
     }
-    let exprs = types.into_iter().take(query.visible).enumerate().map(|(i, ty)| crate::ir::Expr::column(i, ty)).collect();
+    let exprs =
+        types.into_iter().take(query.visible).enumerate().map(|(i, ty)| crate::ir::Expr::column(i, ty)).collect();
     query.plan.clone().project(exprs)
 }

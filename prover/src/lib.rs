@@ -5,18 +5,22 @@
 //! ([`refute`]), then for a proof. Pure: no clock, no files, no threads; randomness comes from a seed.
 
 pub mod cert;
+mod civil;
 #[cfg(feature = "solver")]
 mod decide;
 pub mod eval;
 pub mod ir;
+pub mod lower;
 mod matching;
 mod normal;
-pub mod smt;
 pub mod qed;
+pub mod smt;
 #[cfg(feature = "solver")]
 pub mod smt_check;
+mod smt_model;
+#[cfg(feature = "solver")]
+pub mod symbolic;
 pub mod wire;
-pub mod lower;
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,5 @@
 //! Types, and how values of different ones meet.
 
-use num_rational::BigRational;
 use sqlparser::ast::{self, DataType};
 
 use crate::ir::{Assumption, CompareOp, Expr, Plan, Type, Value};
