@@ -1,7 +1,5 @@
 //! Grouping and aggregate functions.
 
-use num_rational::BigRational;
-use num_traits::Zero;
 use serde_json::{Map, Value as Json};
 
 use super::json::{field, list, object, text};
@@ -125,7 +123,7 @@ impl Lowering<'_> {
                 let sum = self.sum(group, call)?;
                 let zero = match sum.ty() {
                     Type::Double => Value::Double(0.0),
-                    _ => Value::Number(BigRational::zero()),
+                    _ => Value::int(0),
                 };
                 let ty = sum.ty();
                 let present = Expr::Not(Box::new(Expr::IsNull(Box::new(sum.clone()))));

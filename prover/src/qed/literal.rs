@@ -32,8 +32,8 @@ pub(super) fn literal(written: &str, type_name: &str) -> Result<Expr, Unsupporte
     let value = match &ty {
         Type::Boolean if written.eq_ignore_ascii_case("true") => Some(Value::Bool(true)),
         Type::Boolean if written.eq_ignore_ascii_case("false") => Some(Value::Bool(false)),
-        Type::Integer => number(written).filter(BigRational::is_integer).map(Value::Number),
-        Type::Decimal => number(written).map(Value::Number),
+        Type::Integer => number(written).filter(BigRational::is_integer).map(Value::number),
+        Type::Decimal => number(written).map(Value::number),
         Type::Double => double(written),
         Type::Text => quoted(written).map(Value::Text),
         Type::Date => date(written).map(Value::Text),

@@ -2,7 +2,7 @@
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use num_traits::{Signed, Zero};
+use num_traits::Signed;
 
 use super::term::{Term, Terms};
 use super::{Cell, Search, sort_of};
@@ -222,7 +222,7 @@ impl Search<'_> {
         let value = match value {
             Value::Null => return Some(Self::null(sort)),
             Value::Bool(value) => Terms::bool(*value),
-            Value::Number(number) => numeral(number, sort),
+            Value::Int(_) | Value::Number(_) => numeral(&value.to_rational()?, sort),
             Value::Double(number) => numeral(&BigRational::from_float(*number)?, sort),
             Value::Text(text) => Term::from(self.codes.code(ty, text)?.to_string()),
         };
@@ -247,7 +247,7 @@ impl Search<'_> {
             ArithmeticOp::Sub => self.terms.apply(sort, "-", &a.value, &b.value),
             ArithmeticOp::Mul => self.terms.apply(sort, "*", &a.value, &b.value),
             ArithmeticOp::Div if sort == Sort::Real => {
-                let divisor_is_constant = matches!(right, Expr::Literal(Value::Number(n), _) if !n.is_zero());
+                let divisor_is_constant = matches!(right, Expr::Literal(n @ (Value::Int(_) | Value::Number(_)), _) if *n != Value::int(0));
                 if !divisor_is_constant {
                     return None;
                 }

@@ -295,7 +295,7 @@ fn read_rows(
                 _ if flag(&cell.null)? => Value::Null,
                 Constant::Bool(value) => Value::Bool(*value),
                 Constant::Number(number) => match &column.ty {
-                    Type::Integer | Type::Decimal => Value::Number(number.clone()),
+                    Type::Integer | Type::Decimal => Value::number(number.clone()),
                     Type::Double => Value::Double(crate::ir::to_f64(number)),
                     ty => Value::Text(codes.text(ty, number)?),
                 },
