@@ -90,7 +90,8 @@ impl Lowerer<'_> {
         if let [only] = list
             && matches!(strip(only), Ast::Subquery(_))
         {
-            return no("IN of a subquery in two pairs of parentheses");
+            // A list of one scalar subquery in some engines.
+            return no("IN, ANY or ALL of a subquery in two pairs of parentheses");
         }
         let row = self.row(expr)?;
         let mut parts = Vec::new();
@@ -119,13 +120,16 @@ impl Lowerer<'_> {
             Binary::GtEq => CompareOp::Ge,
             other => return no(format!("{other} with ANY or ALL")),
         };
-        match strip(right) {
+        match right {
             Ast::Subquery(query) => self.quantified(left, op, all, query),
             other => no(format!("ANY or ALL of {other}")),
         }
     }
 
     pub(super) fn quantified(&mut self, left: &Ast, op: CompareOp, all: bool, query: &ast::Query) -> Result<Expr> {
+        if matches!(query.body.as_ref(), ast::SetExpr::Query(_)) {
+            return no("IN, ANY or ALL of a subquery in two pairs of parentheses");
+        }
         let row = self.row(left)?;
         let relation = self.subquery(query)?;
         let types = relation.plan.types();

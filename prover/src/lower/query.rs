@@ -192,6 +192,10 @@ impl Lowerer<'_> {
                     ast::SetOperator::Intersect => SetOp::Intersect,
                     ast::SetOperator::Except | ast::SetOperator::Minus => SetOp::Except,
                 };
+                if matches!(right.as_ref(), ast::SetExpr::SetOperation { .. }) {
+                    // INTERSECT before UNION in most engines, left to right in some.
+                    return no("set operations of different precedence without parentheses");
+                }
                 let (left, right) = (this.set_expr(left)?, this.set_expr(right)?);
                 let plan = this.set_operation(op, all, left.plan, right.plan)?;
                 Ok(Relation { plan, names: left.names })
