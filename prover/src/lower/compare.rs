@@ -167,18 +167,30 @@ pub(super) fn tuple(expr: &Ast) -> Result<Option<Vec<&Ast>>> {
     match strip(expr) {
         Ast::Tuple(parts) if parts.len() > 1 => Ok(Some(parts.iter().collect())),
         Ast::Tuple(_) => no("a row of one value"),
-        Ast::Function(function) if is_row(&function.name) => match &function.args {
-            ast::FunctionArguments::List(ast::FunctionArgumentList { duplicate_treatment: None, args, clauses })
-                if clauses.is_empty() && args.len() > 1 =>
-            {
-                let part = |arg| match arg {
-                    &ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ref expr)) => Ok(expr),
-                    _ => no("ROW in this form"),
-                };
-                args.iter().map(part).collect::<Result<Vec<_>>>().map(Some)
+        Ast::Function(function) if is_row(&function.name) => {
+            let ast::Function {
+                name: _,
+                uses_odbc_syntax: false,
+                parameters: ast::FunctionArguments::None,
+                args:
+                    ast::FunctionArguments::List(ast::FunctionArgumentList { duplicate_treatment: None, args, clauses }),
+                within_group,
+                filter: None,
+                null_treatment: None,
+                over: None,
+            } = function
+            else {
+                return no("ROW in this form");
+            };
+            if !within_group.is_empty() || !clauses.is_empty() || args.len() < 2 {
+                return no("ROW in this form");
             }
-            _ => no("ROW in this form"),
-        },
+            let part = |arg| match arg {
+                &ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ref expr)) => Ok(expr),
+                _ => no("ROW in this form"),
+            };
+            args.iter().map(part).collect::<Result<Vec<_>>>().map(Some)
+        }
         _ => Ok(None),
     }
 }

@@ -106,6 +106,8 @@ struct Lowerer<'a> {
     schema: &'a Schema,
     /// The rows in reach, outermost first.
     scopes: Vec<scope::Scope>,
+    /// Rows that some engines search and the standard does not, each with the number of scopes outside it.
+    shadows: Vec<(usize, scope::Scope)>,
     /// Named queries in reach, innermost last.
     ctes: Vec<query::Cte>,
     /// The SELECT being read.
@@ -125,6 +127,7 @@ impl<'a> Lowerer<'a> {
         Self {
             schema,
             scopes: Vec::new(),
+            shadows: Vec::new(),
             ctes: Vec::new(),
             block: select::Block::default(),
             from_base: 0,

@@ -108,10 +108,10 @@ impl Show<'_> {
     fn query(&self, query: &Query) -> String {
         let mut text = self.plan(&query.plan);
         if query.visible != query.plan.types().len() {
-            text += &format!(" | first {}", query.visible);
+            text = format!("{text} | first {}", query.visible);
         }
         if !query.order.is_empty() {
-            text += &format!(" | order {}", self.order(&query.order));
+            text = format!("{text} | order {}", self.order(&query.order));
         }
         text
     }
@@ -254,6 +254,37 @@ fn groups() {
         (
             "SELECT b, RANK() OVER (PARTITION BY b ORDER BY SUM(a) DESC), SUM(SUM(a)) OVER w FROM s GROUP BY b WINDOW w AS (ORDER BY b ROWS 1 PRECEDING)",
             "s | group #1; sum(#0) | window; rank() per #0 by #1 desc ; sum(#1) per  by #0 rows between 1 preceding and current row | #0, #2, #3",
+        ),
+    ]);
+}
+
+#[test]
+fn names_that_engines_read_differently() {
+    check(&[
+        (
+            "SELECT 1 FROM r WHERE EXISTS (SELECT 1 FROM v, (SELECT f FROM s WHERE c = 'x') AS t)",
+            "ERROR column c, which engines find in different tables",
+        ),
+        (
+            "SELECT 1 FROM r WHERE EXISTS (SELECT 1 FROM v, s JOIN s AS t ON c = 'x')",
+            "ERROR column c, which engines find in different tables",
+        ),
+        (
+            "SELECT 1 FROM r WHERE EXISTS (SELECT 1 FROM v, (SELECT f FROM s WHERE e) AS t)",
+            "r | where exists((v inner s | where #1.4 | #2) | 1) | 1",
+        ),
+        ("SELECT MAX(b) AS a FROM r GROUP BY a HAVING a > 1", "ERROR a, which is a column and an output name"),
+        (
+            "SELECT SUM(b) AS b FROM r GROUP BY a HAVING SUM(b) > 1 ORDER BY b",
+            "r | group #0; sum(#1) | where (#1 gt 1) | #1 | order #0",
+        ),
+        ("SELECT COUNT(*) AS n FROM r GROUP BY a HAVING n > 1", "r | group #0; countstar() | where (#1 gt 1) | #1"),
+        ("SELECT -a AS a FROM r ORDER BY a + 1", "ERROR a, which is a column and an output name"),
+        ("SELECT b AS a FROM r GROUP BY (1)", "ERROR (1) as an ordinal"),
+        ("SELECT c FROM r ORDER BY (1)", "ERROR (1) as an ordinal"),
+        (
+            "SELECT 1 FROM r WHERE EXISTS (SELECT s.f + 1 AS c, c FROM s)",
+            "ERROR c, which is a column and an output name",
         ),
     ]);
 }
