@@ -57,7 +57,10 @@ impl Lowerer<'_> {
         }
         let windows = std::mem::replace(&mut self.block.allow_windows, false);
         self.block.allow_aggregates = false;
+        // What an aggregate is of is a column in every engine.
+        let use_aliases = std::mem::replace(&mut self.block.use_aliases, false);
         let parts = self.aggregate_parts(name, distinct, args, filter);
+        self.block.use_aliases = use_aliases;
         self.block.allow_aggregates = true;
         self.block.allow_windows = windows;
         let aggregate = parts?;

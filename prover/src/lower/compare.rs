@@ -90,7 +90,8 @@ impl Lowerer<'_> {
         if let [only] = list
             && matches!(strip(only), Ast::Subquery(_))
         {
-            return no("IN of a subquery in two pairs of parentheses");
+            // A list of one scalar subquery in some engines.
+            return no("IN, ANY or ALL of a subquery in two pairs of parentheses");
         }
         let row = self.row(expr)?;
         let mut parts = Vec::new();
@@ -119,13 +120,16 @@ impl Lowerer<'_> {
             Binary::GtEq => CompareOp::Ge,
             other => return no(format!("{other} with ANY or ALL")),
         };
-        match strip(right) {
+        match right {
             Ast::Subquery(query) => self.quantified(left, op, all, query),
             other => no(format!("ANY or ALL of {other}")),
         }
     }
 
     pub(super) fn quantified(&mut self, left: &Ast, op: CompareOp, all: bool, query: &ast::Query) -> Result<Expr> {
+        if matches!(query.body.as_ref(), ast::SetExpr::Query(_)) {
+            return no("IN, ANY or ALL of a subquery in two pairs of parentheses");
+        }
         let row = self.row(left)?;
         let relation = self.subquery(query)?;
         let types = relation.plan.types();
@@ -163,18 +167,30 @@ pub(super) fn tuple(expr: &Ast) -> Result<Option<Vec<&Ast>>> {
     match strip(expr) {
         Ast::Tuple(parts) if parts.len() > 1 => Ok(Some(parts.iter().collect())),
         Ast::Tuple(_) => no("a row of one value"),
-        Ast::Function(function) if is_row(&function.name) => match &function.args {
-            ast::FunctionArguments::List(ast::FunctionArgumentList { duplicate_treatment: None, args, clauses })
-                if clauses.is_empty() && args.len() > 1 =>
-            {
-                let part = |arg| match arg {
-                    &ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ref expr)) => Ok(expr),
-                    _ => no("ROW in this form"),
-                };
-                args.iter().map(part).collect::<Result<Vec<_>>>().map(Some)
+        Ast::Function(function) if is_row(&function.name) => {
+            let ast::Function {
+                name: _,
+                uses_odbc_syntax: false,
+                parameters: ast::FunctionArguments::None,
+                args:
+                    ast::FunctionArguments::List(ast::FunctionArgumentList { duplicate_treatment: None, args, clauses }),
+                within_group,
+                filter: None,
+                null_treatment: None,
+                over: None,
+            } = function
+            else {
+                return no("ROW in this form");
+            };
+            if !within_group.is_empty() || !clauses.is_empty() || args.len() < 2 {
+                return no("ROW in this form");
             }
-            _ => no("ROW in this form"),
-        },
+            let part = |arg| match arg {
+                &ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ref expr)) => Ok(expr),
+                _ => no("ROW in this form"),
+            };
+            args.iter().map(part).collect::<Result<Vec<_>>>().map(Some)
+        }
         _ => Ok(None),
     }
 }

@@ -100,6 +100,11 @@ impl Lowerer<'_> {
     fn name(&mut self, ident: &ast::Ident) -> Result<Expr> {
         let ast::Ident { value: name, quote_style, span: _ } = ident;
         if let Some(expr) = self.resolve(None, name)? {
+            // Engines differ on which comes first, an output name or a column, above all an outer one.
+            if (self.block.use_aliases || !self.is_local(name)?) && self.alias(name)?.is_some_and(|alias| alias != expr)
+            {
+                return no(format!("{name}, which is a column and an output name"));
+            }
             return Ok(expr);
         }
         if self.block.use_aliases

@@ -40,9 +40,16 @@ impl Lowerer<'_> {
         Ok(rows)
     }
 
-    /// Reads the right side of a join, which sees the left one if it is lateral.
+    /// Reads the right side of a join, which sees the left one if it is lateral. Where it does not, some engines look
+    /// there all the same.
     fn sibling<T>(&mut self, left: &Scope, lateral: bool, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if lateral { self.with_scope(Scope { hidden: true, ..left.clone() }, f) } else { f(self) }
+        if lateral {
+            return self.with_scope(Scope { hidden: true, ..left.clone() }, f);
+        }
+        self.shadows.push((self.scopes.len(), left.clone()));
+        let result = f(self);
+        self.shadows.pop();
+        result
     }
 
     fn table_with_joins(&mut self, item: &ast::TableWithJoins) -> Result<Rows> {

@@ -6,7 +6,7 @@ use sqlparser::ast::{self, Expr as Ast};
 
 use crate::ir::{Aggregate, Expr, Plan, SetOp};
 
-use super::query::ordinal;
+use super::query::{ordinal, parenthesised_number};
 use super::scope::shift;
 use super::select::{AGGREGATES, GROUPINGS, Item, WINDOWS};
 use super::{Lowerer, Result, no, walk};
@@ -125,6 +125,7 @@ impl Lowerer<'_> {
 
     /// A key. A name alone is a column of FROM first, then an output name.
     fn group_key(&mut self, expr: &Ast, items: &[Item<'_>]) -> Result<Expr> {
+        parenthesised_number(expr)?;
         // A number that is no ordinal is an error in engines with ordinals and a constant in the others.
         if let Ok(Some(index)) = ordinal(expr, items.len()) {
             return self.grouped_item(items, index);

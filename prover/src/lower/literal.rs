@@ -58,57 +58,53 @@ fn number(digits: &str) -> Result<Expr> {
     Ok(Expr::Literal(value, if digits.contains('.') { Type::Decimal } else { Type::Integer }))
 }
 
-/// A text as a date, time or timestamp. A text not in the one ISO form stays a cast, since equal moments must be equal
-/// texts.
+/// A text as a date, time or timestamp. A text that is not in the one ISO form stays a cast: equal moments must be equal
+/// texts, and engines without these types compare the texts as they are.
 pub(super) fn temporal(text: &str, ty: &Type) -> Result<Expr> {
-    let iso = match ty {
-        Type::Date => date(text).or_else(|| text.strip_suffix(" 00:00:00").and_then(date)),
-        Type::Time => time(text),
-        Type::Timestamp => match text.split_once(' ') {
-            Some((day, rest)) => date(day).zip(time(rest)).map(|(day, rest)| format!("{day} {rest}")),
-            None => date(text).map(|day| format!("{day} 00:00:00")),
-        },
+    let is_iso = match ty {
+        Type::Date => is_date(text),
+        Type::Time => is_time(text),
+        Type::Timestamp => text.split_once(' ').is_some_and(|(day, rest)| is_date(day) && is_time(rest)),
         other => return no(format!("a literal of type {other}")),
     };
-    Ok(match iso {
-        Some(iso) => Expr::Literal(Value::Text(iso), ty.clone()),
-        None => Expr::Cast { value: Box::new(text_expr(text)), to: ty.clone(), target: ty.to_string().to_lowercase() },
+    let to = ty.clone();
+    Ok(if is_iso {
+        Expr::Literal(Value::Text(text.to_owned()), to)
+    } else {
+        Expr::Cast { value: Box::new(text_expr(text)), to, target: ty.to_string().to_lowercase() }
     })
 }
 
 /// `YYYY-MM-DD` of a day that exists.
-fn date(text: &str) -> Option<String> {
-    let parts = fixed(text, '-', &[4, 2, 2])?;
-    let (year, month, day) = (parts[0], parts[1], parts[2]);
+fn is_date(text: &str) -> bool {
+    let Some([year, month, day]) = fixed(text, '-', [4, 2, 2]) else { return false };
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let days = match month {
         2 => 28 + u32::from(leap),
         4 | 6 | 9 | 11 => 30,
         1..=12 => 31,
-        _ => return None,
+        _ => 0,
     };
-    (year > 0 && (1..=days).contains(&day)).then(|| text.to_owned())
+    year > 0 && (1..=days).contains(&day)
 }
 
-/// `HH:MM:SS` with an optional fraction, whose trailing zeros are dropped.
-fn time(text: &str) -> Option<String> {
-    let (clock, fraction) = text.split_once('.').map_or((text, None), |(c, f)| (c, Some(f)));
-    let parts = fixed(clock, ':', &[2, 2, 2])?;
-    if parts[0] > 23 || parts[1] > 59 || parts[2] > 59 {
-        return None;
-    }
-    let Some(fraction) = fraction else { return Some(clock.to_owned()) };
-    if fraction.is_empty() || fraction.len() > 6 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    let fraction = fraction.trim_end_matches('0');
-    Some(if fraction.is_empty() { clock.to_owned() } else { format!("{clock}.{fraction}") })
+/// `HH:MM:SS`, with a fraction that does not end in zero if there is one.
+fn is_time(text: &str) -> bool {
+    let (clock, fraction) = text.split_once('.').unwrap_or((text, "1"));
+    let fits = |[hour, minute, second]: [u32; 3]| hour < 24 && minute < 60 && second < 60;
+    fixed(clock, ':', [2, 2, 2]).is_some_and(fits)
+        && (1..=6).contains(&fraction.len())
+        && fraction.bytes().all(|b| b.is_ascii_digit())
+        && !fraction.ends_with('0')
 }
 
 /// Numbers of fixed widths between separators.
-fn fixed(text: &str, separator: char, widths: &[usize]) -> Option<Vec<u32>> {
-    let parts: Vec<&str> = text.split(separator).collect();
-    let fits = parts.len() == widths.len()
-        && parts.iter().zip(widths).all(|(p, w)| p.len() == *w && p.bytes().all(|b| b.is_ascii_digit()));
-    if fits { parts.iter().map(|p| p.parse().ok()).collect() } else { None }
+fn fixed(text: &str, separator: char, widths: [usize; 3]) -> Option<[u32; 3]> {
+    let mut numbers = [0; 3];
+    let mut parts = text.split(separator);
+    for (number, width) in numbers.iter_mut().zip(widths) {
+        let part = parts.next().filter(|p| p.len() == width && p.bytes().all(|b| b.is_ascii_digit()))?;
+        *number = part.parse().ok()?;
+    }
+    parts.next().is_none().then_some(numbers)
 }

@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sqlparser::ast;
 use sqlparser::dialect::{Dialect, GenericDialect, PostgreSqlDialect};
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
 
 use crate::ir::{Assumption, Query, Schema};
 pub use validate::validate;
@@ -106,6 +106,8 @@ struct Lowerer<'a> {
     schema: &'a Schema,
     /// The rows in reach, outermost first.
     scopes: Vec<scope::Scope>,
+    /// Rows that some engines search and the standard does not, each with the number of scopes outside it.
+    shadows: Vec<(usize, scope::Scope)>,
     /// Named queries in reach, innermost last.
     ctes: Vec<query::Cte>,
     /// The SELECT being read.
@@ -125,6 +127,7 @@ impl<'a> Lowerer<'a> {
         Self {
             schema,
             scopes: Vec::new(),
+            shadows: Vec::new(),
             ctes: Vec::new(),
             block: select::Block::default(),
             from_base: 0,
@@ -156,6 +159,14 @@ impl<'a> Lowerer<'a> {
 
 /// Parses with two dialects, since neither reads all of the language, and refuses text that they read differently.
 fn parse(sql: &str) -> Result<Vec<ast::Statement>> {
+    // One of the dialects reads some comments as code, and its tokens no longer show them.
+    if let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize() {
+        for token in &tokens {
+            if let Token::Whitespace(space) = token {
+                comment(space)?;
+            }
+        }
+    }
     match (parse_as(&PostgreSqlDialect {}, sql), parse_as(&GenericDialect {}, sql)) {
         (Ok(a), Ok(b)) if a == b => Ok(a),
         (Ok(_), Ok(_)) => no("text that dialects read differently"),
@@ -179,13 +190,26 @@ fn tokens(dialect: &dyn Dialect, sql: &str) -> Result<Vec<TokenWithSpan>> {
         return no("a text of this length");
     }
     for token in &tokens {
-        if let Token::Whitespace(sqlparser::tokenizer::Whitespace::MultiLineComment(text)) = &token.token
-            && text.trim_start().starts_with(['!', '+'])
-        {
-            return no("a comment that some engines execute");
+        if let Token::Whitespace(space) = &token.token {
+            comment(space)?;
         }
     }
     Ok(tokens)
+}
+
+/// Refuses comments that are code in some engines or end elsewhere.
+fn comment(space: &Whitespace) -> Result<()> {
+    match space {
+        Whitespace::Space | Whitespace::Newline | Whitespace::Tab => Ok(()),
+        Whitespace::SingleLineComment { comment, prefix } => {
+            let plain = prefix == "--" && comment.chars().next().is_none_or(char::is_whitespace);
+            unset(!plain, "a comment that engines read differently")
+        }
+        Whitespace::MultiLineComment(text) => {
+            let strange = text.starts_with(['!', '+', 'M']) || text.contains("/*");
+            unset(strange, "a comment that engines read differently")
+        }
+    }
 }
 
 fn syntax(message: &str) -> Unsupported {

@@ -4,6 +4,7 @@ use sqlparser::ast::{self, Expr as Ast};
 
 use crate::ir::{Expr, OrderKey, Plan, Query, SetOp, Type, Value};
 
+use super::compare::strip;
 use super::scope::Scope;
 use super::select::Block;
 use super::types::meet;
@@ -192,6 +193,10 @@ impl Lowerer<'_> {
                     ast::SetOperator::Intersect => SetOp::Intersect,
                     ast::SetOperator::Except | ast::SetOperator::Minus => SetOp::Except,
                 };
+                if matches!(right.as_ref(), ast::SetExpr::SetOperation { .. }) {
+                    // INTERSECT before UNION in most engines, left to right in some.
+                    return no("set operations of different precedence without parentheses");
+                }
                 let (left, right) = (this.set_expr(left)?, this.set_expr(right)?);
                 let plan = this.set_operation(op, all, left.plan, right.plan)?;
                 Ok(Relation { plan, names: left.names })
@@ -249,6 +254,7 @@ impl Lowerer<'_> {
         let mut order = Vec::new();
         for item in items {
             let (expr, descending, nulls_first) = order_item(item)?;
+            parenthesised_number(expr)?;
             let expr = match ordinal(expr, columns.len())? {
                 Some(index) => Expr::column(index, columns[index].1.clone()),
                 None => self.with_scope(Scope::of_columns(&columns), |this| this.expr(expr))?,
@@ -293,6 +299,14 @@ pub(super) fn ordinal(expr: &Ast, width: usize) -> Result<Option<usize>> {
     match digits.parse::<usize>() {
         Ok(n) if (1..=width).contains(&n) => Ok(Some(n - 1)),
         _ => no(format!("the ordinal {digits}")),
+    }
+}
+
+/// Refuses a number in parentheses, an ordinal in some engines and a constant in others.
+pub(super) fn parenthesised_number(expr: &Ast) -> Result<()> {
+    match (expr, strip(expr)) {
+        (Ast::Nested(_), Ast::Value(_)) => no(format!("{expr} as an ordinal")),
+        _ => Ok(()),
     }
 }
 

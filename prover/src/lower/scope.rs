@@ -87,6 +87,14 @@ impl Scope {
         }
     }
 
+    /// Whether the name could mean something in this row.
+    fn mentions(&self, qualifier: Option<&str>, name: &str) -> bool {
+        self.fields.iter().any(|f| match qualifier {
+            Some(qualifier) => f.is_qualified(qualifier),
+            None => f.is_named(name),
+        })
+    }
+
     /// The table factor of this qualifier.
     pub(super) fn relations(&self, qualifier: &str) -> Result<Option<usize>> {
         let mut found = None;
@@ -147,10 +155,24 @@ impl Lowerer<'_> {
                 None => scope.bare(name)?,
             };
             if let Some(field) = field {
+                let level = self.scopes.len() - depth;
+                let hidden = self.scopes[level..].iter().filter(|s| s.hidden);
+                let skipped = self.shadows.iter().filter(|(at, _)| *at >= level).map(|(_, scope)| scope);
+                if hidden.chain(skipped).any(|scope| scope.mentions(qualifier, name)) {
+                    return no(format!("column {name}, which engines find in different tables"));
+                }
                 return Ok(Some(shift(&field.expr, depth)));
             }
         }
         Ok(None)
+    }
+
+    /// Whether the innermost row has a column of this name.
+    pub(super) fn is_local(&self, name: &str) -> Result<bool> {
+        match self.scopes.last() {
+            Some(scope) if !scope.hidden => Ok(scope.bare(name)?.is_some()),
+            _ => Ok(false),
+        }
     }
 
     /// Whether a table of this name or alias is in reach.

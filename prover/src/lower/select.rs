@@ -6,7 +6,7 @@ use crate::ir::{Aggregate, Expr, OrderKey, Plan, WindowFunction};
 
 use super::from::Rows;
 use super::group::Grouping;
-use super::query::{Ordered, Relation, order_item, ordinal};
+use super::query::{Ordered, Relation, order_item, ordinal, parenthesised_number};
 use super::{Lowerer, Result, absent, empty, last_name, no, unset, walk};
 
 /// Column numbers from here on stand for aggregates until the grouped row is known.
@@ -110,6 +110,7 @@ impl Lowerer<'_> {
         self.new_block();
         let Rows { plan, scope } = self.from(from)?;
         self.with_scope(scope, |this| {
+            let items = this.items(projection)?;
             let plan = match selection {
                 Some(condition) => plan.filter(this.condition(condition)?),
                 None => plan,
@@ -117,7 +118,6 @@ impl Lowerer<'_> {
             for ast::NamedWindowDefinition(name, window) in named_window {
                 this.block.named_windows.push((name.value.clone(), window.clone()));
             }
-            let items = this.items(projection)?;
             this.rest(plan, Rest { distinct, items, group_by, having: having.as_ref(), order_by })
         })
     }
@@ -259,6 +259,7 @@ impl Lowerer<'_> {
 
     /// What an ORDER BY item means; `None` for a constant. A name alone is an output column first.
     fn order_target(&mut self, expr: &Ast, names: &[Option<String>], outputs: &[Expr]) -> Result<Option<Target>> {
+        parenthesised_number(expr)?;
         if let Some(index) = ordinal(expr, names.len())? {
             return Ok(Some(Target::Output(index)));
         }
@@ -293,9 +294,10 @@ impl Lowerer<'_> {
             return no(format!("ambiguous column {name}"));
         }
         let first = first.clone();
-        let use_aliases = std::mem::replace(&mut self.block.use_aliases, false);
+        // An output name in the meaning of an output name is a column.
+        let aliases = std::mem::take(&mut self.block.aliases);
         let expr = self.expr(&first);
-        self.block.use_aliases = use_aliases;
+        self.block.aliases = aliases;
         expr.map(Some)
     }
 }

@@ -27,11 +27,17 @@ pub(super) fn written(ty: &DataType) -> Result<Written> {
     match ty {
         DataType::Bool | DataType::Boolean => of(Type::Boolean, "boolean"),
         DataType::TinyInt(_) => of(Type::Integer, "tinyint"),
+        DataType::TinyIntUnsigned(_) => of(Type::Integer, "tinyint unsigned"),
         DataType::SmallInt(_) | DataType::Int2(_) => of(Type::Integer, "smallint"),
         DataType::MediumInt(_) => of(Type::Integer, "mediumint"),
         DataType::Int(_) | DataType::Integer(_) | DataType::Int4(_) | DataType::Int32 => of(Type::Integer, "integer"),
         DataType::BigInt(_) | DataType::Int8(_) | DataType::Int64 | DataType::Signed | DataType::SignedInteger => {
             of(Type::Integer, "bigint")
+        }
+        DataType::SmallIntUnsigned(_) => of(Type::Integer, "smallint unsigned"),
+        DataType::IntUnsigned(_) | DataType::IntegerUnsigned(_) => of(Type::Integer, "integer unsigned"),
+        DataType::BigIntUnsigned(_) | DataType::Unsigned | DataType::UnsignedInteger => {
+            of(Type::Integer, "bigint unsigned")
         }
         DataType::HugeInt | DataType::Int128 => of(Type::Integer, "hugeint"),
         DataType::Numeric(info) | DataType::Decimal(info) | DataType::Dec(info) => {
