@@ -7,6 +7,8 @@ use crate::ir::{Assumption, Plan, Query, Schema};
 use crate::matching::Prover;
 use crate::normal::Cx;
 use crate::normal::build::Builder;
+use crate::normal::term::Nf;
+use crate::smt::canon;
 use crate::{Limits, Reason, Report, Verdict, smt};
 
 pub(crate) fn decide(schema: &Schema, left: &Query, right: &Query, limits: &Limits) -> Report {
@@ -25,17 +27,31 @@ pub(crate) fn decide(schema: &Schema, left: &Query, right: &Query, limits: &Limi
 fn prove(schema: &Schema, left: &Query, right: &Query, limits: &Limits, report: &mut Report) {
     let cx = Cx::new(schema);
     let mut builder = Builder::new(&cx);
-    let built = builder.query(&visible(left)).and_then(|l| Ok((l, builder.query(&visible(right))?)));
+    let (left_plan, right_plan) = (visible(left), visible(right));
+    // Where two rows determine each other, the two sides may have to keep different ones.
+    let mut forms = |keep_later: bool| -> Result<_, Reason> {
+        cx.keep_later.set(keep_later);
+        Ok((builder.query(&left_plan)?, builder.query(&right_plan)?))
+    };
+    let built = forms(false).and_then(|first| Ok((first, forms(true)?)));
     report.assumptions.extend(&builder.assumptions);
-    let (l, r) = match built {
+    let ((l, r), (other_l, other_r)) = match built {
         Ok(built) => built,
         Err(reason) => {
             report.verdict = Verdict::Unknown(reason);
             return;
         }
     };
+    cx.keep_later.set(false);
     let mut prover = Prover::new(&cx, limits);
-    let proven = prover.prove(&l, &r);
+    let same_form = |a: &Nf, b: &Nf| canon::shape(&a.terms).text == canon::shape(&b.terms).text;
+    let mut proven = prover.prove(&l, &r);
+    let (l_varies, r_varies) = (!same_form(&l, &other_l), !same_form(&r, &other_r));
+    if !proven && (l_varies || r_varies) {
+        cx.keep_later.set(true);
+        proven = prover.prove(&other_l, &other_r)
+            || (l_varies && r_varies && (prover.prove(&other_l, &r) || prover.prove(&l, &other_r)));
+    }
     report.rlimit = prover.rlimit;
     if !left.order.is_empty() || !right.order.is_empty() {
         report.assumptions.insert(Assumption::OrderNotCompared);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::determine::determines;
 use super::simplify::{self, Mode};
 use super::term::{Cmp, F, Formula, Nf, Op, Rel, Term, V, Val};
-use super::{Cx, make, subst};
+use super::{Cx, distinct, make, subst};
 use crate::Reason;
 use crate::ir::{
     Aggregate, AggregateFunction, ArithmeticOp, Assumption, CompareOp, Expr, JoinKind, OrderKey, Plan, SetOp, Type,
@@ -225,7 +225,7 @@ impl<'a> Builder<'a> {
             lefts.terms.extend(rights.terms);
             return Ok(if all { lefts } else { self.distinct(lefts) });
         }
-        let mut nf = self.distinct_var(lefts.clone());
+        let mut nf = distinct::distinct(self.cx, lefts.clone());
         for term in &mut nf.terms {
             let row = term.out.clone();
             let member =
@@ -257,25 +257,8 @@ impl<'a> Builder<'a> {
 
     /// Each row of the sum once.
     fn distinct(&self, nf: Nf) -> Nf {
-        let nf = self.distinct_var(nf);
+        let nf = distinct::distinct(self.cx, nf);
         simplify::simplify_all(self.cx, nf, Mode::Bag)
-    }
-
-    fn distinct_var(&self, nf: Nf) -> Nf {
-        let mut nf = simplify::simplify_all(self.cx, nf, Mode::Set);
-        nf.terms.sort();
-        nf.terms.dedup();
-        if nf.terms.is_empty() {
-            return nf;
-        }
-        // Under set semantics a row without variables needs no summation.
-        if nf.terms.len() == 1 && nf.terms[0].vars.is_empty() {
-            return nf;
-        }
-        let rel = Rel::Distinct(Rc::new(nf));
-        let var = self.cx.fresh();
-        let out = self.cx.row(var, &rel);
-        Nf { terms: vec![Term { vars: vec![(var, rel)], phi: Vec::new(), weight: make::int(1), out }] }
     }
 
     fn aggregate(
@@ -295,7 +278,7 @@ impl<'a> Builder<'a> {
         for term in &mut key_rows.terms {
             term.out = self.in_row(scopes, term.out.clone(), |b, s| b.exprs(keys, s))?;
         }
-        let mut nf = self.distinct_var(key_rows);
+        let mut nf = distinct::distinct(self.cx, key_rows);
         for term in &mut nf.terms {
             let row = term.out.clone();
             for aggregate in aggregates {
@@ -368,6 +351,16 @@ impl<'a> Builder<'a> {
                 let quotient = divide(sum(&group, None), count, ty);
                 make::case(&some, quotient, make::null(ty.clone()))
             }
+            // COUNT of several columns counts the rows in which none is NULL.
+            AggregateFunction::Other(name) if name == "count" => {
+                for term in &mut group.terms {
+                    let defined = make::and(term.out.iter().map(|v| make::not(make::is_null(v))));
+                    term.restrict(&defined);
+                }
+                sum(&group, Some(make::int(1)))
+            }
+            // Its error for several rows is an assumption, which reading it recorded.
+            AggregateFunction::Other(name) if name == "single_value" => simplify::scalar(self.cx, group, ty),
             AggregateFunction::Sum => simplify::of_bag(self.cx, "sum", group, ty),
             AggregateFunction::Avg => simplify::of_bag(self.cx, "avg", group, ty),
             AggregateFunction::Other(name) => simplify::of_bag(self.cx, name, group, ty),
@@ -738,6 +731,14 @@ fn number(n: u64) -> V {
 fn divide(a: V, b: V, ty: &Type) -> V {
     if make::is_int(&b, 1) && *ty != Type::Double {
         return a;
+    }
+    // A quotient of whole numbers without remainder is the same everywhere.
+    if let (Val::Lit(x, Type::Integer), Val::Lit(y, Type::Integer)) = (&*a, &*b)
+        && let (Some(x), Some(y)) = (x.to_rational(), y.to_rational())
+        && *y.numer() != 0.into()
+        && (&x / &y).is_integer()
+    {
+        return Rc::new(Val::Lit(Value::number(x / y), ty.clone()));
     }
     // What an engine makes of division by zero differs, NULL included, so a quotient is not strict only.
     subst::make_call("div", vec![a, b], ty, false)

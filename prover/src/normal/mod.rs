@@ -2,6 +2,7 @@
 
 pub(crate) mod build;
 pub(crate) mod determine;
+pub(crate) mod distinct;
 pub(crate) mod make;
 pub(crate) mod simplify;
 pub(crate) mod subst;
@@ -18,6 +19,8 @@ use term::{Col, Rel, V, Val, Var};
 pub(crate) struct Cx<'a> {
     pub(crate) schema: &'a Schema,
     next: Cell<Var>,
+    /// Of two rows that determine each other by keys, which one goes: that of the later table, or of the earlier.
+    pub(crate) keep_later: Cell<bool>,
     /// Bounds that were reached, each with how often.
     pub(crate) caps: RefCell<BTreeMap<&'static str, u64>>,
     /// The rewrites applied so far.
@@ -26,7 +29,13 @@ pub(crate) struct Cx<'a> {
 
 impl<'a> Cx<'a> {
     pub(crate) fn new(schema: &'a Schema) -> Self {
-        Self { schema, next: Cell::new(1), caps: RefCell::default(), steps: RefCell::default() }
+        Self {
+            schema,
+            next: Cell::new(1),
+            keep_later: Cell::new(false),
+            caps: RefCell::default(),
+            steps: RefCell::default(),
+        }
     }
 
     /// A variable that occurs nowhere yet.

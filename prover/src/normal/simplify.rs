@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::determine::{determines, equal_to};
 use super::subst::{self, FreeVars, Known, Walk};
 use super::term::{F, Formula, Nf, Op, Rel, Term, V, Val, Var};
-use super::{Cx, make};
+use super::{Cx, distinct, make};
 use crate::ir::Type;
 
 /// Whether multiplicities count.
@@ -37,7 +37,11 @@ pub(crate) fn simplify(cx: &Cx<'_>, term: Term, mode: Mode) -> Vec<Term> {
                 term.weight = make::int(1);
                 continue;
             }
-            if assume(cx, &mut term) || eliminate_determined(cx, &mut term) || lookup_key(cx, &mut term) {
+            if assume(cx, &mut term)
+                || eliminate_determined(cx, &mut term)
+                || lookup_key(cx, &mut term)
+                || (mode == Mode::Bag && distinct::push_conditions(cx, &mut term))
+            {
                 continue;
             }
             if mode == Mode::Set && flatten_exists(cx, &mut term) {
@@ -177,6 +181,9 @@ fn lookup_key(cx: &Cx<'_>, term: &mut Term) -> bool {
         .collect();
     // Where each of two rows determines the other, both sides must eliminate the same one.
     vars.sort_by_key(|(v, t)| (std::cmp::Reverse(*t), std::cmp::Reverse(*v)));
+    if cx.keep_later.get() {
+        vars.reverse();
+    }
     for (var, table) in vars {
         let equal = equal_to(term, &mut free, var, false);
         let keys = &cx.schema.tables[table].keys;
@@ -420,10 +427,25 @@ pub(crate) fn extreme(cx: &Cx<'_>, max: bool, mut nf: Nf, ty: &Type) -> V {
     Rc::new(Val::Extreme(max, Rc::new(nf), ty.clone()))
 }
 
+/// Aggregates known to be NULL over no rows.
+const NULL_OVER_NOTHING: &[&str] = &[
+    "avg",
+    "bool_and",
+    "bool_or",
+    "every",
+    "stddev",
+    "stddev_pop",
+    "stddev_samp",
+    "sum",
+    "var_pop",
+    "var_samp",
+    "variance",
+];
+
 /// A function of the bag of rows.
 pub(crate) fn of_bag(cx: &Cx<'_>, name: &str, nf: Nf, ty: &Type) -> V {
     let nf = simplify_all(cx, nf, Mode::Bag);
-    if nf.terms.is_empty() {
+    if nf.terms.is_empty() && NULL_OVER_NOTHING.contains(&name) {
         return make::null(ty.clone());
     }
     Rc::new(Val::OfBag(name.to_owned(), Rc::new(nf), ty.clone()))

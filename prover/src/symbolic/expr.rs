@@ -247,7 +247,8 @@ impl Search<'_> {
             ArithmeticOp::Sub => self.terms.apply(sort, "-", &a.value, &b.value),
             ArithmeticOp::Mul => self.terms.apply(sort, "*", &a.value, &b.value),
             ArithmeticOp::Div if sort == Sort::Real => {
-                let divisor_is_constant = matches!(right, Expr::Literal(n @ (Value::Int(_) | Value::Number(_)), _) if *n != Value::int(0));
+                let divisor_is_constant =
+                    matches!(right, Expr::Literal(n @ (Value::Int(_) | Value::Number(_)), _) if *n != Value::int(0));
                 if !divisor_is_constant {
                     return None;
                 }
