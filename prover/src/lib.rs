@@ -7,6 +7,7 @@
 pub mod cert;
 pub mod eval;
 pub mod ir;
+pub mod refute;
 
 use std::collections::BTreeSet;
 

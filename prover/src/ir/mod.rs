@@ -16,6 +16,7 @@ pub use expr::{ArithmeticOp, CompareOp, Expr};
 pub use plan::{Aggregate, AggregateFunction, JoinKind, OrderKey, Plan, Query, SetOp, WindowFunction};
 pub use schema::{Column, ForeignKey, Key, Schema, Table, TableId};
 pub use value::{Type, Value, to_f64};
+pub use visit::Child;
 
 /// Something a proof takes for granted about the engine or the data. A class runs on a target only if the target
 /// guarantees every assumption of its proofs.
