@@ -29,6 +29,9 @@ pub struct Shape {
     pub nulls: u32,
     /// Percentage of rows that repeat another row.
     pub repeats: u32,
+    /// Percentage of values in columns that the queries set equal which depend on the number of the row only, so that
+    /// rows with the same number join.
+    pub joined: u32,
     /// Percentage of values drawn from those that the queries compare the very column with.
     pub compared: u32,
 }
@@ -51,6 +54,7 @@ impl Shape {
             values: if correlated { rng.random_range(1..=2) } else { rng.random_range(3..=6) },
             nulls: if correlated && many { 10 } else { *[0, 30, 30, 30].choose(rng).unwrap_or(&30) },
             repeats: 20,
+            joined: *if many { &[0, 90, 97, 100, 100] } else { &[0, 0, 0, 70, 100] }.choose(rng).unwrap_or(&0),
             compared: if many { 80 } else { 40 },
         }
     }
@@ -75,6 +79,8 @@ pub(super) struct Generator<'s> {
 struct Draw {
     numbers: Vec<Value>,
     others: BTreeMap<Type, Vec<Value>>,
+    /// For each class of columns that are set equal, the value for each row number.
+    joined: BTreeMap<usize, Vec<Value>>,
 }
 
 impl<'s> Generator<'s> {
@@ -135,7 +141,42 @@ impl<'s> Generator<'s> {
             others.insert(ty, some(texts.iter().cloned().map(Value::Text), shape.values, rng));
         }
         others.insert(Type::Boolean, some([false, true].into_iter().map(Value::Bool), shape.values, rng));
-        Draw { numbers, others }
+        let mut draw = Draw { numbers, others, joined: BTreeMap::new() };
+        if shape.joined > 0 {
+            for (column, class) in &self.pools.classes {
+                let values = draw.joined.remove(class).unwrap_or_default();
+                let values = self.joined_values(*column, values, &draw, rng, shape);
+                draw.joined.insert(*class, values);
+            }
+        }
+        draw
+    }
+
+    /// Values for the rows of one class of columns; those that one of its columns is compared with are preferred.
+    fn joined_values(
+        &self,
+        column: (TableId, usize),
+        mut values: Vec<Value>,
+        draw: &Draw,
+        rng: &mut ChaCha8Rng,
+        shape: &Shape,
+    ) -> Vec<Value> {
+        let Some(ty) = self.constraints.schema.tables.get(column.0).and_then(|t| t.columns.get(column.1)) else {
+            return values;
+        };
+        let ty = &ty.ty;
+        if values.is_empty() {
+            let drawn = draw.others.get(ty).unwrap_or(&draw.numbers);
+            values = some(drawn.iter().filter_map(|v| fit(v, ty)), shape.rows, rng);
+        }
+        let compared = self.pools.columns.get(&column);
+        if let Some(value) = compared.and_then(|c| c.iter().choose(rng)).and_then(|v| fit(v, ty))
+            && rng.random_range(0..100) < shape.compared
+            && let Some(first) = values.first_mut()
+        {
+            *first = value;
+        }
+        values
     }
 
     /// A row that the table can take as far as the tables filled so far tell.
@@ -158,7 +199,7 @@ impl<'s> Generator<'s> {
         }
         for attempt in 0..ATTEMPTS {
             let mut row: Row = (0..schema.columns.len())
-                .map(|column| self.value((table, column), attempt, draw, rng, shape))
+                .map(|column| self.value((table, column), (rows.len(), attempt), draw, rng, shape))
                 .collect();
             for fk in &schema.foreign_keys {
                 // A table that is filled later cannot be looked at yet; what does not fit is deleted in the end.
@@ -175,9 +216,23 @@ impl<'s> Generator<'s> {
         None
     }
 
-    fn value(&self, at: (TableId, usize), attempt: usize, draw: &Draw, rng: &mut ChaCha8Rng, shape: &Shape) -> Value {
+    fn value(
+        &self,
+        at: (TableId, usize),
+        (number, attempt): (usize, usize),
+        draw: &Draw,
+        rng: &mut ChaCha8Rng,
+        shape: &Shape,
+    ) -> Value {
         let table = &self.constraints.schema.tables[at.0];
         let column = &table.columns[at.1];
+        if let Some(values) = self.pools.classes.get(&at).and_then(|class| draw.joined.get(class))
+            && attempt < 2
+            && rng.random_range(0..100) < shape.joined
+            && let Some(value) = values.get(number % values.len().max(1)).and_then(|v| fit(v, &column.ty))
+        {
+            return value;
+        }
         if !column.not_null && rng.random_range(0..100) < shape.nulls {
             return Value::Null;
         }

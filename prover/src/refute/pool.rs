@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use num_rational::BigRational;
 
 use crate::eval::{constant, is_date};
-use crate::ir::{Child, Expr, OrderKey, Plan, Query, Schema, TableId, Type, Value};
+use crate::ir::{Child, CompareOp, Expr, OrderKey, Plan, Query, Schema, TableId, Type, Value};
+
+/// A column of a base table.
+type ColumnId = (TableId, usize);
 
 /// Where the values of a column come from, if it is a column of a base table.
-type Origin = Option<(TableId, usize)>;
+type Origin = Option<ColumnId>;
 
 /// What the queries read and compare.
 #[derive(Debug, Default)]
@@ -21,7 +24,10 @@ pub(super) struct Pools {
     pub times: BTreeSet<String>,
     pub timestamps: BTreeSet<String>,
     /// Values that a column is compared with.
-    pub columns: BTreeMap<(TableId, usize), BTreeSet<Value>>,
+    pub columns: BTreeMap<ColumnId, BTreeSet<Value>>,
+    /// Columns that are set equal, each with the number of its class.
+    pub classes: BTreeMap<ColumnId, usize>,
+    links: Vec<(ColumnId, ColumnId)>,
 }
 
 impl Pools {
@@ -43,6 +49,8 @@ impl Pools {
         let mut waiting: Vec<TableId> = pools.tables.iter().copied().collect();
         while let Some(table) = waiting.pop() {
             for fk in schema.tables.get(table).iter().flat_map(|t| &t.foreign_keys) {
+                let pairs = fk.columns.iter().zip(&fk.parent_columns);
+                pools.links.extend(pairs.map(|(c, p)| ((table, *c), (fk.parent, *p))));
                 if pools.tables.insert(fk.parent) {
                     waiting.push(fk.parent);
                 }
@@ -54,7 +62,22 @@ impl Pools {
                 table.checks.iter().for_each(|check| pools.expr(check, &mut vec![origins.clone()]));
             }
         }
+        pools.classify();
         pools
+    }
+
+    /// Numbers the classes of linked columns.
+    fn classify(&mut self) {
+        for (number, (a, b)) in self.links.iter().enumerate() {
+            let (old, new) = (self.classes.get(a).copied(), self.classes.get(b).copied());
+            let class = new.or(old).unwrap_or(number);
+            self.classes.insert(*a, class);
+            self.classes.insert(*b, class);
+            // Both had a class: they are one now.
+            if let Some(old) = old {
+                self.classes.values_mut().filter(|c| **c == old).for_each(|c| *c = class);
+            }
+        }
     }
 
     /// Reads a plan and returns the origins of its columns.
@@ -151,6 +174,10 @@ impl Pools {
                 }
             }
             Expr::Compare(_, a, b) | Expr::Same(a, b) => {
+                let equal = !matches!(expr, Expr::Compare(op, ..) if *op != CompareOp::Eq);
+                if let (true, Some(a), Some(b)) = (equal, origin(a, scopes), origin(b, scopes)) {
+                    self.links.push((a, b));
+                }
                 self.compared(origin(a, scopes), b);
                 self.compared(origin(b, scopes), a);
             }
