@@ -21,6 +21,7 @@ mod smt_model;
 #[cfg(feature = "solver")]
 pub mod symbolic;
 pub mod wire;
+pub mod refute;
 
 use std::collections::BTreeSet;
 

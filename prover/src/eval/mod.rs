@@ -22,6 +22,7 @@ use std::collections::BTreeSet;
 
 use crate::ir::{Expr, Query, Value};
 
+pub(crate) use cast::is_date;
 use code::{Code, Node, SortKey};
 use compile::Compiler;
 use machine::{Cells, Env, Machine};
