@@ -5,6 +5,7 @@
 //! ([`refute`]), then for a proof. Pure: no clock, no files, no threads; randomness comes from a seed.
 
 pub mod cert;
+pub mod fuzz;
 pub mod ir;
 
 use std::collections::BTreeSet;
