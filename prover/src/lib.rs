@@ -9,6 +9,7 @@ mod civil;
 #[cfg(feature = "solver")]
 mod decide;
 pub mod eval;
+pub mod fuzz;
 pub mod ir;
 pub mod lower;
 mod matching;
