@@ -52,7 +52,7 @@ pub struct Checked {
     /// What the obligation shows.
     pub claim: String,
     /// What the solver says now; only `Unsat` confirms it.
-    pub answer: crate::smt_check::Answer,
+    pub answer: crate::smt::Answer,
 }
 
 /// Puts every obligation to a fresh solver, in order.
@@ -65,7 +65,7 @@ pub fn check(certificate: &Certificate) -> Vec<Checked> {
     let rlimit = per_query.saturating_mul(4);
     let ask = |obligation: &Obligation| Checked {
         claim: obligation.claim.clone(),
-        answer: crate::smt_check::unsat(&obligation.smtlib, rlimit),
+        answer: crate::smt::unsat(&obligation.smtlib, rlimit),
     };
     certificate.obligations.iter().map(ask).collect()
 }
@@ -73,7 +73,7 @@ pub fn check(certificate: &Certificate) -> Vec<Checked> {
 #[cfg(all(test, feature = "solver"))]
 mod tests {
     use super::*;
-    use crate::smt_check::Answer;
+    use crate::smt::Answer;
 
     #[test]
     fn only_what_is_unsatisfiable_is_confirmed() {

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use crate::cert::Certificate;
+use crate::eval::Database;
 use crate::ir::{Assumption, Plan, Query, Schema};
 use crate::matching::Prover;
 use crate::normal::Cx;
 use crate::normal::build::Builder;
 use crate::normal::term::Nf;
 use crate::smt::canon;
-use crate::{Limits, Reason, Report, Verdict, smt};
+use crate::refute::{self, Search};
+use crate::{Limits, Reason, Report, Verdict, smt, symbolic};
 
 pub(crate) fn decide(schema: &Schema, left: &Query, right: &Query, limits: &Limits) -> Report {
     let assumptions: BTreeSet<Assumption> = left.assumptions.union(&right.assumptions).copied().collect();
@@ -19,8 +21,42 @@ pub(crate) fn decide(schema: &Schema, left: &Query, right: &Query, limits: &Limi
         report.verdict = Verdict::Unknown(Reason::NoProof("the results have different widths".to_owned()));
         return report;
     }
+    report.assumptions.extend(&schema.assumptions);
+    let searched = refute::search(schema, left, right, limits.seed, limits.trials, limits.fuel_per_trial);
+    if let Search::Differs(witness) = searched {
+        report.verdict = Verdict::Refuted(witness);
+        return report;
+    }
     prove(schema, left, right, limits, &mut report);
+    match (&mut report.verdict, searched) {
+        // A proof counts only if the evaluator has seen the two queries agree.
+        (Verdict::Proven(certificate), Search::Agrees { trials, .. }) if trials >= limits.trials => {
+            certificate.trials = trials;
+        }
+        (Verdict::Proven(_), Search::Agrees { trials, .. }) => {
+            let reason = format!("only {trials} of {} databases could be evaluated", limits.trials);
+            report.verdict = Verdict::Unknown(Reason::Limit(reason));
+        }
+        (Verdict::Proven(_) | Verdict::Unknown(Reason::NoProof(_)), Search::OnlyOpaque(names)) => {
+            let names = names.into_iter().collect::<Vec<_>>().join(", ");
+            report.verdict = Verdict::Unknown(Reason::OpaqueFunctions(names));
+        }
+        (Verdict::Unknown(Reason::NoProof(_)), _) => symbolic_search(schema, left, right, limits, &mut report),
+        _ => {}
+    }
     report
+}
+
+/// Looks for a difference with the solver: first one row in each table, then more.
+fn symbolic_search(schema: &Schema, left: &Query, right: &Query, limits: &Limits, report: &mut Report) {
+    for rows in 1..=limits.symbolic_rows {
+        let candidate = symbolic::candidate(schema, left, right, rows, limits.rlimit_per_query);
+        let Some(tables) = candidate else { continue };
+        if let Some(witness) = refute::confirm(schema, left, right, Database { tables }, limits.fuel_per_trial) {
+            report.verdict = Verdict::Refuted(witness);
+            return;
+        }
+    }
 }
 
 /// Looks for a proof.

@@ -12,13 +12,13 @@ pub mod eval;
 pub mod fuzz;
 pub mod ir;
 pub mod lower;
+#[cfg(feature = "solver")]
 mod matching;
+#[cfg(feature = "solver")]
 mod normal;
 pub mod qed;
-pub mod smt;
 #[cfg(feature = "solver")]
-pub mod smt_check;
-mod smt_model;
+pub mod smt;
 #[cfg(feature = "solver")]
 pub mod symbolic;
 pub mod wire;
@@ -40,6 +40,8 @@ pub struct Limits {
     pub rlimit_total: u64,
     /// Random databases on which a proof must hold before it counts.
     pub trials: u32,
+    /// Steps of the evaluator on one of them.
+    pub fuel_per_trial: u64,
     /// Seed of the random databases.
     pub seed: u64,
     /// Rows per table in the bounded symbolic search for a difference.
@@ -48,7 +50,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rlimit_per_query: 2_000_000, rlimit_total: 20_000_000, trials: 200, seed: 1, symbolic_rows: 2 }
+        Self { rlimit_per_query: 2_000_000, rlimit_total: 20_000_000, trials: 200, fuel_per_trial: 100_000, seed: 1, symbolic_rows: 2 }
     }
 }
 

@@ -144,7 +144,7 @@ impl<'a> Prover<'a> {
             return (false, opaque, sums);
         }
         self.questions += 1;
-        let (answer, used) = smt::check(&script, self.limits.rlimit_per_query);
+        let (answer, used) = smt::solve(&script, self.limits.rlimit_per_query);
         self.rlimit += used;
         let holds = answer == Answer::Unsat;
         if let Answer::Unknown(_) = answer {

@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use super::term::{F, Formula, Nf, Rel, Term, V, Val, Var};
 use super::{Cx, make, simplify};
-use crate::ir::Type;
+use crate::eval;
+use crate::ir::{Expr, Type, Value};
 
 /// A replacement for scalars and formulas, applied outside in; what it leaves alone is rebuilt from its parts by the
 /// constructors, which simplify again.
@@ -160,8 +161,35 @@ pub(crate) fn make_call(name: &str, args: Vec<V>, ty: &Type, strict: bool) -> V 
     if strict && args.iter().any(|a| matches!(**a, Val::Null(_))) {
         return make::null(ty.clone());
     }
+    if let Some(value) = fold(name, &args, ty) {
+        return Rc::new(Val::Lit(value, ty.clone()));
+    }
     Rc::new(Val::Call { name: name.to_owned(), args, ty: ty.clone(), strict })
 }
+
+/// The value of a function whose meaning all engines share, on plain texts and numbers.
+fn fold(name: &str, args: &[V], ty: &Type) -> Option<Value> {
+    let literals: Option<Vec<Expr>> = args
+        .iter()
+        .map(|a| match &**a {
+            Val::Lit(value @ (Value::Int(_) | Value::Number(_)), ty) => Some(Expr::Literal(value.clone(), ty.clone())),
+            Val::Lit(Value::Text(text), Type::Text) if text.is_ascii() => {
+                Some(Expr::Literal(Value::Text(text.clone()), Type::Text))
+            }
+            _ => None,
+        })
+        .collect();
+    let args = literals.filter(|a| !a.is_empty())?;
+    if !FOLDED.contains(&name) {
+        return None;
+    }
+    let value = eval::constant(&Expr::Call { name: name.to_owned(), args, ty: ty.clone() })?;
+    (!value.is_null()).then_some(value)
+}
+
+/// Functions that are evaluated on constants.
+const FOLDED: &[&str] =
+    &["abs", "char_length", "concat", "concat_op", "length", "like", "lower", "mod", "replace", "sign", "substr", "substring", "trim", "upper"];
 
 /// The variables that occur free, with memory of shared parts.
 #[derive(Default)]

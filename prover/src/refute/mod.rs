@@ -80,6 +80,13 @@ pub fn search(schema: &Schema, left: &Query, right: &Query, seed: u64, trials: u
     if opaque.is_empty() { Search::Agrees { trials: done, void } } else { Search::OnlyOpaque(opaque) }
 }
 
+/// The minimised witness if the queries differ on a database that satisfies the schema.
+pub fn confirm(schema: &Schema, left: &Query, right: &Query, db: Database, fuel: u64) -> Option<Witness> {
+    let pair = Pair::new(schema, left, right, fuel).ok()?;
+    pair.differ(&db, 0)?;
+    Some(minimise::witness(&pair, db, 0))
+}
+
 /// Both queries, ready to run.
 struct Pair<'s> {
     queries: [Prepared; 2],

@@ -1,7 +1,8 @@
-//! Questions to the solver: which formulas over opened rows hold always.
+//! The solver: which formulas over opened rows hold always. The only folder that names Z3.
 
 pub(crate) mod canon;
 pub(crate) mod encode;
+pub(crate) mod model;
 mod solver;
 
-pub use solver::{Answer, OLDEST, check, version};
+pub use solver::{Answer, OLDEST, solve, unsat, version};

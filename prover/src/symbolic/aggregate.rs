@@ -4,7 +4,7 @@ use super::plan::inside;
 use super::term::{Term, Terms};
 use super::{Cell, Row, Search, sort_of};
 use crate::ir::{Aggregate, AggregateFunction, CompareOp, Expr, Plan};
-use crate::smt_model::Sort;
+use crate::smt::model::Sort;
 
 impl Search<'_> {
     /// One row for each group: the first row of a group stands for it.

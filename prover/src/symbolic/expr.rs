@@ -7,7 +7,7 @@ use num_traits::Signed;
 use super::term::{Term, Terms};
 use super::{Cell, Search, sort_of};
 use crate::ir::{ArithmeticOp, CompareOp, Expr, Plan, Type, Value};
-use crate::smt_model::Sort;
+use crate::smt::model::Sort;
 
 /// An SMT-LIB numeral.
 fn numeral(number: &BigRational, sort: Sort) -> Term {

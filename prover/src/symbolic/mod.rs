@@ -16,7 +16,7 @@ mod tests;
 use std::collections::{BTreeSet, HashMap};
 
 use crate::ir::{Child, Expr, Plan, Query, Schema, Table, TableId, Type, Value};
-use crate::smt_model::{Constant, Sort, model};
+use crate::smt::model::{Constant, Sort, model};
 use codes::Codes;
 use term::{Term, Terms};
 

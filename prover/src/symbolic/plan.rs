@@ -2,7 +2,7 @@
 
 use super::{Cell, MAX_ROWS, Row, Search, sort_of};
 use crate::ir::{Expr, JoinKind, Plan, SetOp, Type};
-use crate::smt_model::Sort;
+use crate::smt::model::Sort;
 use crate::symbolic::term::{Term, Terms};
 
 /// The rows in scope, outermost first.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-use crate::smt_model::Sort;
+use crate::smt::model::Sort;
 
 /// A constant or the name of a term.
 pub(super) type Term = Rc<str>;

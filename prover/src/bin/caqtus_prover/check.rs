@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::Args;
 use prover::Certificate;
 use prover::cert::{self, Checked};
-use prover::smt_check::Answer;
+use prover::smt::Answer;
 use serde::Serialize;
 
 use crate::args::file_text;

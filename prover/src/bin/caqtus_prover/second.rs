@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use prover::smt_check::Answer;
+use prover::smt::Answer;
 
 /// Wall time for one script; its own limit should end it earlier.
 const SECONDS_MAX: u64 = 60;
