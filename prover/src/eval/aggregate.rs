@@ -25,6 +25,10 @@ impl Machine<'_> {
             values = rows.into_iter().flatten().cloned().collect();
         }
         let rows = values.len() / arity;
+        // COUNT(DISTINCT a, b) counts the rows without a NULL.
+        if matches!(function, AggregateFunction::Other(name) if name == "count") {
+            return Ok(count(rows));
+        }
         if rows == 0 && !matches!(function, AggregateFunction::CountStar | AggregateFunction::Count) {
             return Ok(Value::Null);
         }

@@ -104,9 +104,12 @@ fn from_text(text: &str, to: &Type, target: &Target) -> Result<Option<Value>, Ev
     let failed = || EvalError::Cast(format!("'{text}' to {to}"));
     let owned = || Value::Text(text.to_owned());
     let known = matches!(target.from, Type::Text | Type::Unknown);
+    // A date with something after it, such as a time zone, is read by some engines.
+    let longer = text.len() > 10 && text.get(..10).is_some_and(is_date);
     Ok(match (&target.from, to) {
         (from, Type::Text) if known || *from == Type::Date => target.text(text.to_owned()),
-        (from, to) if from == to && target.sizes.is_empty() => Some(owned()),
+        // A precision only concerns fractions of seconds.
+        (from, to) if from == to && (target.sizes.is_empty() || !text.contains('.')) => Some(owned()),
         (Type::Date, Type::Timestamp) if is_date(text) => Some(Value::Text(format!("{text} 00:00:00"))),
         (Type::Timestamp, Type::Date) => text.get(..10).filter(|d| is_date(d)).map(|d| Value::Text(d.to_owned())),
         (_, Type::Integer) if known => {
@@ -118,13 +121,12 @@ fn from_text(text: &str, to: &Type, target: &Target) -> Result<Option<Value>, Ev
             plain_number(text).ok_or_else(failed)?;
             target.double(text.parse().map_err(|_| failed())?)
         }
+        (_, Type::Timestamp) if known && is_timestamp(text) => Some(owned()),
+        (_, Type::Date | Type::Timestamp) if known && longer => None,
         (_, Type::Date) if known => Some(if is_date(text) { owned() } else { return Err(failed()) }),
         (_, Type::Time) if known => Some(if is_time(text) { owned() } else { return Err(failed()) }),
-        (_, Type::Timestamp) if known => match text.split_once(' ') {
-            None if is_date(text) => Some(Value::Text(format!("{text} 00:00:00"))),
-            Some((date, time)) if is_date(date) && is_time(time) => Some(owned()),
-            _ => return Err(failed()),
-        },
+        (_, Type::Timestamp) if known && is_date(text) => Some(Value::Text(format!("{text} 00:00:00"))),
+        (_, Type::Timestamp) if known => return Err(failed()),
         _ => None,
     })
 }
@@ -150,6 +152,10 @@ pub(crate) fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let [year, month, day] = parts.as_slice() else { return false };
     year.len() == 4 && digits(year).is_some() && in_bounds(month, 1, 12) && in_bounds(day, 1, 31)
+}
+
+fn is_timestamp(text: &str) -> bool {
+    text.split_once(' ').is_some_and(|(date, time)| is_date(date) && is_time(time))
 }
 
 fn is_time(text: &str) -> bool {

@@ -12,21 +12,37 @@ use super::number;
 /// A function with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
-    Like { ignore_case: bool },
+    Like {
+        ignore_case: bool,
+    },
     Upper,
     Lower,
-    Length { bytes: bool },
+    Length {
+        bytes: bool,
+    },
     Substring,
-    Trim { left: bool, right: bool },
+    Trim {
+        left: bool,
+        right: bool,
+    },
     Replace,
-    Concat { skips_null: bool },
+    Concat {
+        skips_null: bool,
+    },
     Abs,
     Sign,
     Floor,
     Ceil,
     Round,
     Mod,
-    Extreme { greatest: bool },
+    Extreme {
+        greatest: bool,
+    },
+    /// A part of a date or timestamp by its place in the text.
+    DatePart {
+        from: usize,
+        to: usize,
+    },
 }
 
 impl Function {
@@ -53,6 +69,9 @@ impl Function {
             "mod" => Self::Mod,
             "greatest" => Self::Extreme { greatest: true },
             "least" => Self::Extreme { greatest: false },
+            "extract_year" => Self::DatePart { from: 0, to: 4 },
+            "extract_month" => Self::DatePart { from: 5, to: 7 },
+            "extract_day" => Self::DatePart { from: 8, to: 10 },
             _ => return None,
         })
     }
@@ -110,6 +129,10 @@ fn of_text(function: Function, value: &str, rest: &[Value]) -> Option<Value> {
         (Function::Lower, []) if value.is_ascii() => value.to_ascii_lowercase(),
         (Function::Length { bytes }, []) if !bytes || value.is_ascii() => {
             return i64::try_from(value.chars().count()).ok().map(Value::Int);
+        }
+        (Function::DatePart { from, to }, []) => {
+            let date = value.get(..10).filter(|date| super::is_date(date))?;
+            return date[from..to].parse().ok().map(Value::Int);
         }
         (Function::Substring, [Value::Int(start), length @ ..]) if *start >= 1 => {
             let skip = usize::try_from(start - 1).ok()?;

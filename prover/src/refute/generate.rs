@@ -8,9 +8,10 @@ use rand::seq::{IndexedRandom as _, IteratorRandom as _, SliceRandom as _};
 use rand_chacha::ChaCha8Rng;
 
 use crate::eval::{Database, Row};
-use crate::ir::{ForeignKey, Query, Schema, TableId, Type, Value};
+use crate::ir::{ForeignKey, Key, Query, Schema, TableId, Type, Value};
 
 use super::constraints::{Constraints, collide, has_parent};
+use super::minimise::plain_values;
 use super::pool::Pools;
 
 /// How often a row that a constraint rejects is drawn again.
@@ -71,8 +72,21 @@ pub fn random_database(schema: &Schema, queries: [&Query; 2], rng: &mut ChaCha8R
 pub(super) struct Generator<'s> {
     constraints: Constraints<'s>,
     pools: Pools,
+    /// For each column of each table.
+    facts: Vec<Vec<Facts>>,
     /// The tables to fill, referred ones first as far as possible.
     order: Vec<TableId>,
+}
+
+/// What the queries and constraints do with a column.
+struct Facts {
+    /// Whether its values can matter.
+    used: bool,
+    in_key: bool,
+    /// Its class among columns that are set equal.
+    class: Option<usize>,
+    /// The values of its type that it is compared with.
+    compared: Vec<Value>,
 }
 
 /// The values of one database.
@@ -91,7 +105,17 @@ impl<'s> Generator<'s> {
         for table in &pools.tables {
             parents_first(schema, *table, &mut entered, &mut order);
         }
-        Self { constraints: Constraints::new(schema), pools, order }
+        let facts = |(at, ty, keys): ((TableId, usize), &Type, &[Key])| Facts {
+            used: pools.used.contains(&at),
+            in_key: keys.iter().any(|key| key.columns.contains(&at.1)),
+            class: pools.classes.get(&at).copied(),
+            compared: pools.columns.get(&at).into_iter().flatten().filter_map(|v| fit(v, ty)).collect(),
+        };
+        let facts = schema.tables.iter().enumerate().map(|(number, table)| {
+            let columns = table.columns.iter().enumerate();
+            columns.map(|(at, column)| facts(((number, at), &column.ty, &table.keys))).collect()
+        });
+        Self { facts: facts.collect(), constraints: Constraints::new(schema), pools, order }
     }
 
     /// The number of tables that get rows.
@@ -169,12 +193,11 @@ impl<'s> Generator<'s> {
             let drawn = draw.others.get(ty).unwrap_or(&draw.numbers);
             values = some(drawn.iter().filter_map(|v| fit(v, ty)), shape.rows, rng);
         }
-        let compared = self.pools.columns.get(&column);
-        if let Some(value) = compared.and_then(|c| c.iter().choose(rng)).and_then(|v| fit(v, ty))
+        if let Some(value) = self.facts[column.0][column.1].compared.choose(rng)
             && rng.random_range(0..100) < shape.compared
             && let Some(first) = values.first_mut()
         {
-            *first = value;
+            *first = value.clone();
         }
         values
     }
@@ -224,9 +247,12 @@ impl<'s> Generator<'s> {
         rng: &mut ChaCha8Rng,
         shape: &Shape,
     ) -> Value {
-        let table = &self.constraints.schema.tables[at.0];
-        let column = &table.columns[at.1];
-        if let Some(values) = self.pools.classes.get(&at).and_then(|class| draw.joined.get(class))
+        let column = &self.constraints.schema.tables[at.0].columns[at.1];
+        let facts = &self.facts[at.0][at.1];
+        if !facts.used {
+            return if column.not_null { plain_value(&column.ty) } else { Value::Null };
+        }
+        if let Some(values) = facts.class.and_then(|class| draw.joined.get(&class))
             && attempt < 2
             && rng.random_range(0..100) < shape.joined
             && let Some(value) = values.get(number % values.len().max(1)).and_then(|v| fit(v, &column.ty))
@@ -236,15 +262,11 @@ impl<'s> Generator<'s> {
         if !column.not_null && rng.random_range(0..100) < shape.nulls {
             return Value::Null;
         }
-        if let Some(compared) = self.pools.columns.get(&at)
-            && rng.random_range(0..100) < shape.compared
-            && let Some(value) = compared.iter().choose(rng).and_then(|v| fit(v, &column.ty))
-        {
-            return value;
+        if !facts.compared.is_empty() && rng.random_range(0..100) < shape.compared {
+            return choose(&facts.compared, rng);
         }
         // Few values do not make many keys, so later attempts draw from more.
-        let in_key = table.keys.iter().any(|key| key.columns.contains(&at.1));
-        let widen = attempt > 0 && (in_key || attempt > 2);
+        let widen = attempt > 0 && (facts.in_key || attempt > 2);
         let value = match &column.ty {
             Type::Integer | Type::Decimal | Type::Double | Type::Unknown if widen => {
                 let more = self.pools.numbers.iter().choose(rng).cloned();
@@ -264,7 +286,7 @@ impl<'s> Generator<'s> {
             }
             ty => draw.others.get(ty).map_or(Value::Null, |values| choose(values, rng)),
         };
-        fit(&value, &column.ty).unwrap_or_else(|| Value::int(rng.random_range(0..2)))
+        fit(&value, &column.ty).unwrap_or_else(|| plain_value(&column.ty))
     }
 
     /// Deletes rows until every reference has its parent.
@@ -314,6 +336,10 @@ fn refer(fk: &ForeignKey, row: &mut Row, parents: &[Row], to_itself: bool, rng: 
     for (column, parent_column) in fk.columns.iter().zip(&fk.parent_columns) {
         row[*column] = parent[*parent_column].clone();
     }
+}
+
+fn plain_value(ty: &Type) -> Value {
+    plain_values(ty).into_iter().find(|value| !value.is_null()).unwrap_or(Value::Null)
 }
 
 /// At most `count` of the values.

@@ -125,7 +125,7 @@ impl Shrink<'_, '_> {
 }
 
 /// The plainest values of a type, the plainest first.
-fn plain_values(ty: &Type) -> Vec<Value> {
+pub(super) fn plain_values(ty: &Type) -> Vec<Value> {
     let text = |t: &str| Value::Text(t.to_owned());
     let mut values = vec![Value::Null];
     values.extend(match ty {

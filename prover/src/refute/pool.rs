@@ -25,6 +25,8 @@ pub(super) struct Pools {
     pub timestamps: BTreeSet<String>,
     /// Values that a column is compared with.
     pub columns: BTreeMap<ColumnId, BTreeSet<Value>>,
+    /// Columns whose values can matter.
+    pub used: BTreeSet<ColumnId>,
     /// Columns that are set equal, each with the number of its class.
     pub classes: BTreeMap<ColumnId, usize>,
     links: Vec<(ColumnId, ColumnId)>,
@@ -32,9 +34,10 @@ pub(super) struct Pools {
 
 impl Pools {
     pub(super) fn new(schema: &Schema, queries: [&Query; 2]) -> Self {
+        let half = Value::number(BigRational::new(1.into(), 2.into()));
         let owned = |texts: &[&str]| texts.iter().map(|t| (*t).to_owned()).collect();
         let mut pools = Self {
-            numbers: (0..=2).map(Value::int).collect(),
+            numbers: (0..=2).map(Value::int).chain([half]).collect(),
             texts: owned(&["", "a", "A", "b"]),
             dates: owned(&["2000-01-01", "2000-01-02", "2000-02-01"]),
             times: owned(&["00:00:00", "01:00:00"]),
@@ -43,12 +46,14 @@ impl Pools {
         };
         for query in queries {
             let origins = pools.plan(&query.plan, &mut Vec::new());
+            pools.used.extend(origins.iter().flatten());
             pools.order(&query.order, origins, &mut Vec::new());
         }
         // Parents are filled too, for the rows that refer to them.
         let mut waiting: Vec<TableId> = pools.tables.iter().copied().collect();
         while let Some(table) = waiting.pop() {
             for fk in schema.tables.get(table).iter().flat_map(|t| &t.foreign_keys) {
+                pools.used.extend(fk.columns.iter().map(|c| (table, *c)));
                 let pairs = fk.columns.iter().zip(&fk.parent_columns);
                 pools.links.extend(pairs.map(|(c, p)| ((table, *c), (fk.parent, *p))));
                 if pools.tables.insert(fk.parent) {
@@ -56,7 +61,8 @@ impl Pools {
                 }
             }
         }
-        for (number, table) in schema.tables.iter().enumerate().filter(|(_, t)| !t.checks.is_empty()) {
+        for (number, table) in schema.tables.iter().enumerate() {
+            pools.used.extend(table.keys.iter().flat_map(|key| &key.columns).map(|c| (number, *c)));
             if pools.tables.contains(&number) {
                 let origins: Vec<Origin> = (0..table.columns.len()).map(|c| Some((number, c))).collect();
                 table.checks.iter().for_each(|check| pools.expr(check, &mut vec![origins.clone()]));
@@ -118,10 +124,15 @@ impl Pools {
                 if matches!(kind, crate::ir::JoinKind::Semi | crate::ir::JoinKind::Anti) { left } else { both }
             }
             Plan::SetOp { left, right, .. } => {
-                self.plan(right, scopes);
-                self.plan(left, scopes)
+                let (left, right) = (self.plan(left, scopes), self.plan(right, scopes));
+                self.used.extend(left.iter().chain(&right).flatten());
+                left
             }
-            Plan::Distinct(input) => self.plan(input, scopes),
+            Plan::Distinct(input) => {
+                let origins = self.plan(input, scopes);
+                self.used.extend(origins.iter().flatten());
+                origins
+            }
             Plan::Aggregate { input, keys, aggregates } => {
                 let row = self.plan(input, scopes);
                 scopes.push(row);
@@ -167,6 +178,7 @@ impl Pools {
 
     fn expr(&mut self, expr: &Expr, scopes: &mut Vec<Vec<Origin>>) {
         match expr {
+            Expr::Column { .. } => self.used.extend(origin(expr, scopes)),
             Expr::Literal(value, ty) => self.literal(value, ty),
             Expr::Cast { to, .. } => {
                 if let Some(value) = constant_of(expr) {

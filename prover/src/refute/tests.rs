@@ -53,7 +53,9 @@ fn schema() -> Schema {
     let mut right = table("r", &[("id", Type::Integer, true), ("l", Type::Integer, true), ("up", Type::Integer, true)]);
     right.keys = vec![Key { columns: vec![0] }];
     right.foreign_keys = vec![reference(&[1], 2, &[0]), reference(&[2], 3, &[0])];
-    Schema { tables: vec![t, child, left, right], ..Schema::default() }
+    let mut schema = Schema::default();
+    schema.tables.extend([t, child, left, right]);
+    schema
 }
 
 fn scan(schema: &Schema, table: usize) -> Plan {

@@ -102,6 +102,10 @@ fn casts() {
     let date = cast(text("2001-02-03"), Type::Date, "date");
     expect_value(date.clone(), "2001-02-03");
     expect_value(cast(date, Type::Timestamp, "timestamp"), "2001-02-03 00:00:00");
+    let moment = cast(text("2001-02-03 04:05:06"), Type::Timestamp, "timestamp");
+    expect_value(cast(moment.clone(), Type::Timestamp, "timestamp(0)"), "2001-02-03 04:05:06");
+    expect_value(call("extract_year", vec![moment.clone()], Type::Integer), 2001);
+    expect_value(call("extract_month", vec![moment], Type::Integer), 2);
     assert!(matches!(value_of(cast(text("soon"), Type::Date, "date")), Err(EvalError::Cast(_))));
     expect_value(cast(null(), Type::Text, "json"), N);
     expect_opaque(cast(text("{}"), Type::Other("json".to_owned()), "json"));
