@@ -9,8 +9,8 @@ use crate::matching::Prover;
 use crate::normal::Cx;
 use crate::normal::build::Builder;
 use crate::normal::term::Nf;
-use crate::smt::canon;
 use crate::refute::{self, Search};
+use crate::smt::canon;
 use crate::{Limits, Reason, Report, Verdict, smt, symbolic};
 
 pub(crate) fn decide(schema: &Schema, left: &Query, right: &Query, limits: &Limits) -> Report {
@@ -93,10 +93,9 @@ fn prove(schema: &Schema, left: &Query, right: &Query, limits: &Limits, report: 
         report.assumptions.insert(Assumption::OrderNotCompared);
     }
     report.verdict = if proven {
-        let (major, minor, build) = smt::version();
         Verdict::Proven(Box::new(Certificate {
             prover: env!("CARGO_PKG_VERSION").to_owned(),
-            solver: format!("Z3 {major}.{minor}.{build}"),
+            solver: smt::version().to_owned(),
             limits: limits.clone(),
             assumptions: report.assumptions.clone(),
             steps: cx.steps.take(),

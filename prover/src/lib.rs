@@ -17,12 +17,12 @@ mod matching;
 #[cfg(feature = "solver")]
 mod normal;
 pub mod qed;
+pub mod refute;
 #[cfg(feature = "solver")]
 pub mod smt;
 #[cfg(feature = "solver")]
 pub mod symbolic;
 pub mod wire;
-pub mod refute;
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,14 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rlimit_per_query: 2_000_000, rlimit_total: 20_000_000, trials: 200, fuel_per_trial: 100_000, seed: 1, symbolic_rows: 2 }
+        Self {
+            rlimit_per_query: 2_000_000,
+            rlimit_total: 20_000_000,
+            trials: 200,
+            fuel_per_trial: 100_000,
+            seed: 1,
+            symbolic_rows: 2,
+        }
     }
 }
 

@@ -188,8 +188,22 @@ fn fold(name: &str, args: &[V], ty: &Type) -> Option<Value> {
 }
 
 /// Functions that are evaluated on constants.
-const FOLDED: &[&str] =
-    &["abs", "char_length", "concat", "concat_op", "length", "like", "lower", "mod", "replace", "sign", "substr", "substring", "trim", "upper"];
+const FOLDED: &[&str] = &[
+    "abs",
+    "char_length",
+    "concat",
+    "concat_op",
+    "length",
+    "like",
+    "lower",
+    "mod",
+    "replace",
+    "sign",
+    "substr",
+    "substring",
+    "trim",
+    "upper",
+];
 
 /// The variables that occur free, with memory of shared parts.
 #[derive(Default)]

@@ -5,4 +5,4 @@ pub(crate) mod encode;
 pub(crate) mod model;
 mod solver;
 
-pub use solver::{Answer, OLDEST, solve, unsat, version};
+pub use solver::{Answer, solve, unsat, version};

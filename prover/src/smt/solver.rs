@@ -2,15 +2,9 @@
 
 use z3::{Config, Params, SatResult, Solver, with_z3_config};
 
-/// The oldest libz3 that may be linked; older ones hang on time-outs.
-pub const OLDEST: (u32, u32, u32) = (4, 13, 3);
-
-/// The version of the library linked.
-pub fn version() -> (u32, u32, u32) {
-    let text = z3::full_version();
-    let mut parts = text.split(|c: char| !c.is_ascii_digit()).filter_map(|p| p.parse().ok());
-    let mut next = || parts.next().unwrap_or(0);
-    (next(), next(), next())
+/// The version of the library linked, as it calls itself.
+pub fn version() -> &'static str {
+    z3::full_version()
 }
 
 /// What a solver says to a script.

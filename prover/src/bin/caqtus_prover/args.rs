@@ -25,6 +25,9 @@ pub(crate) struct LimitArgs {
     /// Random databases on which the queries must agree before a proof counts
     #[arg(long, value_name = "N", default_value_t = Limits::default().trials)]
     trials: u32,
+    /// Steps of the evaluator on one of them
+    #[arg(long, value_name = "N", default_value_t = Limits::default().fuel_per_trial)]
+    fuel_per_trial: u64,
     /// Seed of the random databases
     #[arg(long, value_name = "SEED", default_value_t = Limits::default().seed)]
     seed: u64,
@@ -37,6 +40,7 @@ impl LimitArgs {
             rlimit_per_query: self.rlimit_per_query,
             rlimit_total: self.rlimit_total,
             trials: self.trials,
+            fuel_per_trial: self.fuel_per_trial,
             seed: self.seed,
             symbolic_rows: self.symbolic_rows,
         }

@@ -13,12 +13,12 @@ pub(crate) fn program_version() -> &'static str {
 
 /// The version of the solver, as in `5.4.0`.
 pub(crate) fn version() -> &'static str {
-    number(z3::full_version())
+    number(prover::smt::version())
 }
 
 /// Fails with a message for the user when the solver is too old.
 pub(crate) fn usable() -> Result<(), String> {
-    judge(z3::full_version())
+    judge(prover::smt::version())
 }
 
 /// The number in `Z3 5.4.0.0 build hashcode ...`.
