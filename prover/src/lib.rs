@@ -38,6 +38,8 @@ pub struct Limits {
     pub rlimit_per_query: u32,
     /// Z3 resource units for the whole pair.
     pub rlimit_total: u64,
+    /// Steps of rewriting and encoding for the whole pair.
+    pub work_total: u64,
     /// Random databases on which a proof must hold before it counts.
     pub trials: u32,
     /// Steps of the evaluator on one of them.
@@ -53,6 +55,7 @@ impl Default for Limits {
         Self {
             rlimit_per_query: 2_000_000,
             rlimit_total: 20_000_000,
+            work_total: 3_000_000,
             trials: 200,
             fuel_per_trial: 100_000,
             seed: 1,

@@ -92,6 +92,9 @@ impl<'a> Prover<'a> {
         {
             return true;
         }
+        if self.cx.exhausted() {
+            return false;
+        }
         let mut found: Vec<F> = Vec::new();
         let mut tried: HashSet<(V, V)> = HashSet::new();
         loop {
@@ -139,7 +142,7 @@ impl<'a> Prover<'a> {
         if let Some(known) = self.asked.get(&script) {
             return (*known, opaque, sums);
         }
-        if self.questions >= QUESTIONS_MAX || self.rlimit >= self.limits.rlimit_total {
+        if self.questions >= QUESTIONS_MAX || self.rlimit >= self.limits.rlimit_total || self.cx.exhausted() {
             self.cx.cap("solver questions");
             return (false, opaque, sums);
         }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::determine::{determines, equal_to};
 use super::subst::{self, FreeVars, Known, Walk};
-use super::term::{F, Formula, Nf, Op, Rel, Term, V, Val, Var};
+use super::term::{Cmp, F, Formula, Nf, Op, Rel, Term, V, Val, Var};
 use super::{Cx, distinct, make};
 use crate::ir::Type;
 
@@ -31,13 +31,18 @@ pub(crate) fn simplify(cx: &Cx<'_>, term: Term, mode: Mode) -> Vec<Term> {
             if term.phi.iter().any(|f| **f == Formula::False) {
                 break;
             }
+            if !cx.spend() {
+                done.push(term);
+                break;
+            }
             if mode == Mode::Set && !make::is_int(&term.weight, 1) {
                 let positive = make::positive(&term.weight);
                 term.restrict(&positive);
                 term.weight = make::int(1);
                 continue;
             }
-            if assume(cx, &mut term)
+            if squeeze(&mut term)
+                || assume(cx, &mut term)
                 || eliminate_determined(cx, &mut term)
                 || lookup_key(cx, &mut term)
                 || (mode == Mode::Bag && distinct::push_conditions(cx, &mut term))
@@ -72,6 +77,19 @@ pub(crate) fn simplify(cx: &Cx<'_>, term: Term, mode: Mode) -> Vec<Term> {
 /// All terms of a sum, simplified.
 pub(crate) fn simplify_all(cx: &Cx<'_>, nf: Nf, mode: Mode) -> Nf {
     Nf { terms: nf.terms.into_iter().flat_map(|t| simplify(cx, t, mode)).collect() }
+}
+
+/// `a <= b` and `b <= a` are `a = b`.
+fn squeeze(term: &mut Term) -> bool {
+    let less = |f: &F| match &**f {
+        Formula::Cmp(Cmp::Le, a, b) => Some((a.clone(), b.clone())),
+        _ => None,
+    };
+    let pairs: Vec<(V, V)> = term.phi.iter().filter_map(less).collect();
+    let Some((a, b)) = pairs.iter().find(|(a, b)| pairs.contains(&(b.clone(), a.clone()))) else { return false };
+    term.phi.retain(|f| less(f).is_none_or(|(x, y)| (&x, &y) != (a, b) && (&x, &y) != (b, a)));
+    term.phi.push(make::cmp(Cmp::Eq, a, b));
+    true
 }
 
 /// Uses each conjunct as a known truth in the others, in the row and in the weight.
@@ -282,7 +300,7 @@ pub(crate) fn exists(cx: &Cx<'_>, mut term: Term) -> F {
         if term.vars.is_empty() {
             return outside;
         }
-        make::and([outside, Rc::new(Formula::Exists(Rc::new(term)))])
+        make::and([outside, cx.intern_exists(term)])
     }))
 }
 
@@ -356,7 +374,7 @@ fn total_simple(cx: &Cx<'_>, mut term: Term, ty: &Type) -> V {
         make::case(&make::and(std::mem::take(&mut term.phi)), product(&inner, ty), make::int(0))
     } else {
         term.out = vec![product(&inner, ty)];
-        Rc::new(Val::Total(Rc::new(term), ty.clone()))
+        cx.intern(&format!("total {ty}"), &[term.clone()], || Rc::new(Val::Total(Rc::new(term), ty.clone())))
     };
     // A constant factor is NULL only where `outside` is false.
     let value = make::arith(Op::Mul, &product(&constant, ty), &value, ty);
@@ -420,11 +438,16 @@ pub(crate) fn extreme(cx: &Cx<'_>, max: bool, mut nf: Nf, ty: &Type) -> V {
             let some = exists(cx, term.clone());
             make::case(&some, term.out[0].clone(), make::null(ty.clone()))
         } else {
-            Rc::new(Val::Extreme(max, Rc::new(nf), ty.clone()))
+            extreme_of(cx, max, nf, ty)
         };
         return make::case(&outside, value, make::null(ty.clone()));
     }
-    Rc::new(Val::Extreme(max, Rc::new(nf), ty.clone()))
+    extreme_of(cx, max, nf, ty)
+}
+
+fn extreme_of(cx: &Cx<'_>, max: bool, nf: Nf, ty: &Type) -> V {
+    let terms = nf.terms.clone();
+    cx.intern(&format!("extreme {max} {ty}"), &terms, || Rc::new(Val::Extreme(max, Rc::new(nf), ty.clone())))
 }
 
 /// Aggregates known to be NULL over no rows.
@@ -448,7 +471,8 @@ pub(crate) fn of_bag(cx: &Cx<'_>, name: &str, nf: Nf, ty: &Type) -> V {
     if nf.terms.is_empty() && NULL_OVER_NOTHING.contains(&name) {
         return make::null(ty.clone());
     }
-    Rc::new(Val::OfBag(name.to_owned(), Rc::new(nf), ty.clone()))
+    let terms = nf.terms.clone();
+    cx.intern(&format!("bag {name} {ty}"), &terms, || Rc::new(Val::OfBag(name.to_owned(), Rc::new(nf), ty.clone())))
 }
 
 /// The value of a subquery that yields at most one row.
@@ -462,5 +486,6 @@ pub(crate) fn scalar(cx: &Cx<'_>, nf: Nf, ty: &Type) -> V {
         });
     }
     nf.terms.sort();
-    Rc::new(Val::Scalar(Rc::new(nf), ty.clone()))
+    let terms = nf.terms.clone();
+    cx.intern(&format!("scalar {ty}"), &terms, || Rc::new(Val::Scalar(Rc::new(nf), ty.clone())))
 }

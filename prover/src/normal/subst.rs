@@ -61,6 +61,7 @@ impl<'a> Walk<'a> {
         if let Some((_, done)) = self.vals.get(&Rc::as_ptr(v)) {
             return done.clone();
         }
+        self.cx.spend();
         let done = self.rewrite.val(v).unwrap_or_else(|| self.val_parts(v));
         // The key's owner is kept, so that its address is not used again.
         self.vals.insert(Rc::as_ptr(v), (v.clone(), done.clone()));
@@ -101,6 +102,7 @@ impl<'a> Walk<'a> {
         if let Some((_, done)) = self.formulas.get(&Rc::as_ptr(f)) {
             return done.clone();
         }
+        self.cx.spend();
         let done = self.rewrite.formula(f).unwrap_or_else(|| self.formula_parts(f));
         self.formulas.insert(Rc::as_ptr(f), (f.clone(), done.clone()));
         done

@@ -483,6 +483,7 @@ impl<'a> Encoder<'a> {
         if let Some(s) = self.formulas.get(f) {
             return s.clone();
         }
+        self.cx.spend();
         let s = self.formula_new(f);
         self.formulas.insert(f.clone(), s.clone());
         s
@@ -701,6 +702,9 @@ impl<'a> Encoder<'a> {
             for choice in choices {
                 if self.defined[index].done.len() >= INSTANCES_MAX {
                     self.cx.cap("instances of one definition");
+                    return;
+                }
+                if self.cx.exhausted() {
                     return;
                 }
                 let rows: Vec<Row> = choice[1..].iter().map(|i| self.rows[*i].clone()).collect();
