@@ -53,9 +53,9 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            rlimit_per_query: 2_000_000,
-            rlimit_total: 20_000_000,
-            work_total: 3_000_000,
+            rlimit_per_query: 1_500_000,
+            rlimit_total: 6_000_000,
+            work_total: 1_000_000,
             trials: 200,
             fuel_per_trial: 100_000,
             seed: 1,

@@ -129,6 +129,11 @@ impl<'a> Prover<'a> {
         }
     }
 
+    /// Whether the solver alone sees that `goal` holds.
+    fn obvious(&mut self, context: &Context, goal: &F, claim: &str) -> bool {
+        context.facts.iter().any(|f| **f == Formula::False) || self.ask(context, &[], goal, claim).0
+    }
+
     /// Puts one question: are the facts and the negated goal unsatisfiable? Also returns the opaque values met.
     fn ask(&mut self, context: &Context, found: &[F], goal: &F, claim: &str) -> (bool, Vec<V>, Vec<V>) {
         let mut encoder = Encoder::new(self.cx);
