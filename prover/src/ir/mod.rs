@@ -43,6 +43,8 @@ pub enum Assumption {
     OrderNotCompared,
     /// The functions named in the queries are deterministic functions of their arguments.
     FunctionsAreDeterministic,
+    /// The value of a CASE is that of the branch taken, not converted to a type common to all branches.
+    CaseKeepsBranchTypes,
     /// NULLs sort at one end, the same one in both queries.
     NullsSortAtOneEnd,
 }

@@ -308,10 +308,32 @@ impl Lowerer<'_> {
 
     /// A searched CASE: one condition for each value but the last.
     pub(super) fn choice(&mut self, conditions: Vec<Expr>, values: Vec<Expr>) -> Result<Expr> {
+        let (conditions, values) = match self.unify_all(values.clone()) {
+            Ok(_) => (conditions, values),
+            Err(mixed) => self.live_branches(conditions, values).ok_or(mixed)?,
+        };
         let (mut values, ty) = self.unify_all(values)?;
         let Some(otherwise) = values.pop() else { return no("an empty CASE") };
         let branches = conditions.into_iter().zip(values).collect();
         Ok(Expr::Case { branches, otherwise: Box::new(otherwise), ty })
+    }
+
+    /// The branches whose condition is not constantly FALSE or NULL. A branch that is never taken may still decide
+    /// into which type an engine converts the others, unless each keeps its own.
+    fn live_branches(&mut self, conditions: Vec<Expr>, mut values: Vec<Expr>) -> Option<(Vec<Expr>, Vec<Expr>)> {
+        let otherwise = values.pop()?;
+        let before = conditions.len();
+        let (conditions, mut values): (Vec<Expr>, Vec<Expr>) = conditions
+            .into_iter()
+            .zip(values)
+            .filter(|(c, _)| !matches!(c, Expr::Literal(Value::Bool(false) | Value::Null, _)))
+            .unzip();
+        if conditions.len() == before {
+            return None;
+        }
+        self.assumptions.insert(Assumption::CaseKeepsBranchTypes);
+        values.push(otherwise);
+        Some((conditions, values))
     }
 
     /// A conversion that is written.

@@ -74,7 +74,9 @@ impl Prover<'_> {
 
     fn equal_group(&mut self, context: &Context, left: Vec<Term>, mut right: Vec<Term>) -> bool {
         if left.len() == 1 && right.len() == 1 {
-            return self.equal_terms(context, &left[0], &right[0]) || self.equal_symmetrised(context, &left, &right);
+            return self.equal_terms(context, &left[0], &right[0])
+                || self.equal_symmetrised(context, &left, &right)
+                || self.equal_determined(context, &left, &right);
         }
         if self.equal_symmetrised(context, &left, &right) {
             return true;

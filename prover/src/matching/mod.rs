@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::Limits;
 use crate::cert::{Obligation, Step};
-use crate::normal::term::{F, Formula, Nf, Rel, V, Val, Var};
+use crate::normal::term::{F, Formula, Nf, Op, Rel, V, Val, Var};
 use crate::normal::{Cx, make};
 use crate::smt::encode::{Encoder, has_total};
 use crate::smt::{self, Answer};
@@ -21,6 +21,8 @@ use crate::smt::{self, Answer};
 const DEPTH_MAX: u32 = 5;
 /// Pairs of opaque values tried for one claim.
 const PAIRS_MAX: usize = 60;
+/// Sums among which splits of one into two others are looked for.
+const TOTALS_MAX: usize = 6;
 /// Questions for one pair of queries.
 const QUESTIONS_MAX: usize = 1500;
 
@@ -124,9 +126,40 @@ impl<'a> Prover<'a> {
                 }
             }
             if found.len() == before {
+                found.extend(self.splits(context, &sums, &tried));
+                tried.extend(sums.iter().map(|v| (v.clone(), v.clone())));
+            }
+            if found.len() == before {
                 return false;
             }
         }
+    }
+
+    /// Sums that are two other sums together, as all rows are those that satisfy a condition and those that do not.
+    /// Looked for once in a claim, where a total has been marked as tried against itself.
+    fn splits(&mut self, context: &Context, sums: &[V], tried: &HashSet<(V, V)>) -> Vec<F> {
+        let totals: Vec<&V> = sums.iter().filter(|v| matches!(***v, Val::Total(..))).collect();
+        if self.depth > 1
+            || totals.len() > TOTALS_MAX
+            || totals.iter().any(|v| tried.contains(&((*v).clone(), (*v).clone())))
+        {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for (i, a) in totals.iter().enumerate() {
+            for (j, b) in totals.iter().enumerate() {
+                for c in totals.iter().skip(j + 1) {
+                    if *a == *b || *a == *c || i == j {
+                        continue;
+                    }
+                    let parts = make::arith(Op::Add, b, c, &b.ty());
+                    if self.same_value(context, a, &parts) {
+                        found.push(make::same(a, &parts));
+                    }
+                }
+            }
+        }
+        found
     }
 
     /// Whether the solver alone sees that `goal` holds.

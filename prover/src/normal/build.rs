@@ -225,6 +225,12 @@ impl<'a> Builder<'a> {
             lefts.terms.extend(rights.terms);
             return Ok(if all { lefts } else { self.distinct(lefts) });
         }
+        if op == SetOp::Except
+            && all
+            && let Some(rest) = simplify::without(self.cx, &lefts, &rights)
+        {
+            return Ok(rest);
+        }
         let mut nf = distinct::distinct(self.cx, lefts.clone());
         for term in &mut nf.terms {
             let row = term.out.clone();

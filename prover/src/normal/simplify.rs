@@ -489,3 +489,54 @@ pub(crate) fn scalar(cx: &Cx<'_>, nf: Nf, ty: &Type) -> V {
     let terms = nf.terms.clone();
     cx.intern(&format!("scalar {ty}"), &terms, || Rc::new(Val::Scalar(Rc::new(nf), ty.clone())))
 }
+
+/// `left EXCEPT ALL right` where the right's rows are those of the left that satisfy more conditions: the left's rows
+/// that do not. `None` where this cannot be seen.
+pub(crate) fn without(cx: &Cx<'_>, left: &Nf, right: &Nf) -> Option<Nf> {
+    let mut left = simplify_all(cx, left.clone(), Mode::Bag);
+    let right = simplify_all(cx, right.clone(), Mode::Bag);
+    // What is taken from each left term.
+    let mut taken: Vec<Vec<F>> = vec![Vec::new(); left.terms.len()];
+    for term in &right.terms {
+        let (index, extra) =
+            left.terms.iter().enumerate().find_map(|(i, l)| Some((i, extra_conditions(cx, l, term)?)))?;
+        // Each row may be taken once.
+        if taken[index].iter().any(|before| *make::and([before.clone(), extra.clone()]) != Formula::False) {
+            return None;
+        }
+        taken[index].push(extra);
+    }
+    for (term, taken) in left.terms.iter_mut().zip(taken) {
+        term.restrict(&make::not(make::or(taken)));
+    }
+    Some(left)
+}
+
+/// What the term `narrow` asks of its rows beyond what `wide` asks of the same rows, if the two are otherwise the same.
+fn extra_conditions(cx: &Cx<'_>, wide: &Term, narrow: &Term) -> Option<F> {
+    if wide.vars.len() != narrow.vars.len() || wide.weight != narrow.weight {
+        return None;
+    }
+    let n = wide.vars.len();
+    let mut orders: Vec<Vec<usize>> = vec![Vec::new()];
+    for (_, rel) in &narrow.vars {
+        orders = orders
+            .iter()
+            .flat_map(|chosen| {
+                (0..n).filter(|i| !chosen.contains(i) && wide.vars[*i].1 == *rel).map(|i| [&chosen[..], &[i]].concat())
+            })
+            .take(TERMS_MAX)
+            .collect();
+    }
+    orders.into_iter().find_map(|order| {
+        let rows = narrow
+            .vars
+            .iter()
+            .zip(order)
+            .map(|((var, _), i)| (*var, cx.row(wide.vars[i].0, &wide.vars[i].1)))
+            .collect();
+        let mapped = subst::instantiate(cx, narrow, &rows);
+        let same = mapped.out == wide.out && wide.phi.iter().all(|f| mapped.phi.contains(f));
+        same.then(|| make::and(mapped.phi.into_iter().filter(|f| !wide.phi.contains(f))))
+    })
+}

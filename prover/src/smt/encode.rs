@@ -125,6 +125,8 @@ pub(crate) struct Encoder<'a> {
     totals: Vec<Sum>,
     generation: u32,
     in_comparison: bool,
+    /// No further rows: a looked-up row that is at hand already needs no second name.
+    closed: bool,
     /// Aggregates and subqueries met, for the search for equal ones.
     pub(crate) opaque: Vec<V>,
     /// Arithmetic expressions over sums met.
@@ -149,6 +151,7 @@ impl<'a> Encoder<'a> {
             totals: Vec::new(),
             generation: 0,
             in_comparison: false,
+            closed: false,
             opaque: Vec::new(),
             sums: Vec::new(),
         }
@@ -561,7 +564,7 @@ impl<'a> Encoder<'a> {
 
     /// A row that is in a table wherever the guard holds.
     fn add_row(&mut self, table: usize, guard: S, columns: Vec<V>) {
-        if !self.known_rows.insert((table, columns.clone())) {
+        if self.closed || !self.known_rows.insert((table, columns.clone())) {
             return;
         }
         if self.rows.len() >= ROWS_MAX {
@@ -801,9 +804,9 @@ impl<'a> Encoder<'a> {
                     std::iter::once(subst::has(row.table, k, at))
                         .chain(row.columns.iter().zip(&looked_up).map(|(a, b)| make::same(a, b))),
                 );
-                let before = std::mem::replace(&mut self.generation, GENERATIONS_MAX);
+                self.closed = true;
                 let (given, equal) = (self.formula(&given), self.formula(&equal));
-                self.generation = before;
+                self.closed = false;
                 let premise = self.join("and", vec![row.guard.clone(), given]);
                 self.imply(&premise, &equal);
             }
