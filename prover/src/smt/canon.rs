@@ -27,6 +27,8 @@ struct Canon {
     text: String,
     params: Vec<V>,
     names: HashMap<Var, usize>,
+    /// Names given so far. Terms of one sum may bind the same variable, so there can be more of them than variables.
+    named: usize,
     bound: BTreeSet<Var>,
     free: FreeVars,
     /// Written out instead of abstracted.
@@ -42,7 +44,8 @@ impl Canon {
     fn term(&mut self, term: &Term) {
         self.text.push_str("(sum");
         for (var, rel) in &term.vars {
-            let name = self.names.len();
+            let name = self.named;
+            self.named += 1;
             self.names.insert(*var, name);
             self.bound.insert(*var);
             match rel {
