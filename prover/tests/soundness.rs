@@ -50,3 +50,11 @@ fn two_terms_that_share_a_row_keep_their_rows_apart() {
         &format!("SELECT CASE WHEN s.k = 1 THEN t.a ELSE s.a END {from}"),
     );
 }
+
+#[test]
+fn a_row_of_another_type_counts() {
+    let schema = "CREATE TABLE t(a INT)";
+    never_proven(schema, "SELECT a FROM t", "SELECT a FROM t UNION ALL SELECT 1.5 FROM t");
+    let nothing = "SELECT a FROM t UNION ALL SELECT a FROM t WHERE FALSE";
+    never_proven(schema, nothing, "SELECT a FROM t UNION ALL SELECT 1.5 FROM t");
+}
