@@ -58,3 +58,12 @@ fn a_row_of_another_type_counts() {
     let nothing = "SELECT a FROM t UNION ALL SELECT a FROM t WHERE FALSE";
     never_proven(schema, nothing, "SELECT a FROM t UNION ALL SELECT 1.5 FROM t");
 }
+
+#[test]
+fn a_truth_value_is_no_number() {
+    let schema = "CREATE TABLE t(a INT, p BOOLEAN)";
+    never_proven(schema, "SELECT TRUE FROM t", "SELECT 5 FROM t");
+    never_proven(schema, "SELECT a <> 0 FROM t", "SELECT a FROM t");
+    never_proven(schema, "SELECT p FROM t", "SELECT CASE WHEN p THEN 1 WHEN NOT p THEN 0 END FROM t");
+    never_proven(schema, "SELECT DISTINCT a <> 0 FROM t", "SELECT DISTINCT a FROM t");
+}
