@@ -67,3 +67,11 @@ fn a_truth_value_is_no_number() {
     never_proven(schema, "SELECT p FROM t", "SELECT CASE WHEN p THEN 1 WHEN NOT p THEN 0 END FROM t");
     never_proven(schema, "SELECT DISTINCT a <> 0 FROM t", "SELECT DISTINCT a FROM t");
 }
+
+#[test]
+fn what_cancels_may_be_null() {
+    let schema = "CREATE TABLE o(f INT); CREATE TABLE t(a INT); CREATE TABLE u(a INT)";
+    let count = "(SELECT COUNT(*) FROM u)";
+    let nothing = "o.f * (SELECT COUNT(*) FROM t) - o.f * (SELECT COUNT(*) FROM t)";
+    never_proven(schema, &format!("SELECT {nothing} + {count} FROM o"), &format!("SELECT {count} FROM o"));
+}
