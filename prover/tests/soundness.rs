@@ -75,3 +75,11 @@ fn what_cancels_may_be_null() {
     let nothing = "o.f * (SELECT COUNT(*) FROM t) - o.f * (SELECT COUNT(*) FROM t)";
     never_proven(schema, &format!("SELECT {nothing} + {count} FROM o"), &format!("SELECT {count} FROM o"));
 }
+
+#[test]
+fn a_null_factor_of_a_sum_over_no_rows_is_not_seen() {
+    let schema = "CREATE TABLE o(c INT); CREATE TABLE t(a INT); CREATE TABLE u(b INT)";
+    let sum = "(SELECT SUM(x) FROM (SELECT o.c AS x FROM t WHERE t.a = o.c UNION ALL SELECT b FROM u) AS s)";
+    let left = format!("SELECT {sum} FROM o");
+    never_proven(schema, &left, &format!("SELECT CASE WHEN o.c IS NULL THEN NULL ELSE {sum} END FROM o"));
+}
