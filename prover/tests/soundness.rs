@@ -83,3 +83,22 @@ fn a_null_factor_of_a_sum_over_no_rows_is_not_seen() {
     let left = format!("SELECT {sum} FROM o");
     never_proven(schema, &left, &format!("SELECT CASE WHEN o.c IS NULL THEN NULL ELSE {sum} END FROM o"));
 }
+
+#[test]
+fn what_holds_beside_a_row_need_not_hold_without_it() {
+    let schema = "CREATE TABLE r(x INT NOT NULL); CREATE TABLE v(x INT); CREATE TABLE u(y INT NOT NULL)";
+    let query = |condition: &str| {
+        format!(
+            "SELECT s.a FROM (SELECT (SELECT COUNT(*) FROM u{condition}) AS a) AS s, \
+             (SELECT x FROM r UNION ALL SELECT x FROM v) AS q"
+        )
+    };
+    let some = " WHERE EXISTS (SELECT 1 FROM r WHERE r.x = r.x + u.y - u.y)";
+    never_proven(schema, &query(""), &query(some));
+}
+
+#[test]
+fn the_average_of_whole_numbers_is_not_that_of_doubles() {
+    let schema = "CREATE TABLE t(a INT, x DOUBLE PRECISION)";
+    never_proven(schema, "SELECT AVG(a) FROM t WHERE a = x", "SELECT AVG(x) FROM t WHERE a = x");
+}

@@ -25,7 +25,7 @@ const PAIRS_MAX: usize = 60;
 const QUESTIONS_MAX: usize = 1500;
 
 /// What holds where a claim is made.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Context {
     /// Opened variables: rows known to be in their relations.
     pub(crate) scope: Vec<(Var, Rel)>,
@@ -56,7 +56,9 @@ pub(crate) struct Prover<'a> {
     pub(crate) obligations: Vec<Obligation>,
     questions: usize,
     depth: u32,
-    memo: HashMap<(Vec<F>, V, V), bool>,
+    /// Pairs of values by the context in which they were compared. The rows in scope are part of it: they are known
+    /// to exist.
+    memo: HashMap<(Context, V, V), bool>,
     asked: HashMap<String, bool>,
 }
 
@@ -162,7 +164,7 @@ impl<'a> Prover<'a> {
         if a == b {
             return true;
         }
-        let key = (context.facts.clone(), a.clone(), b.clone());
+        let key = (context.clone(), a.clone(), b.clone());
         if let Some(known) = self.memo.get(&key) {
             return *known;
         }
@@ -189,7 +191,8 @@ fn pairs(opaque: &[V], sums: &[V]) -> Vec<(V, V)> {
     let mut result = Vec::new();
     let alike = |a: &V, b: &V| match (&**a, &**b) {
         (Val::Extreme(x, ..), Val::Extreme(y, ..)) => x == y,
-        (Val::OfBag(x, ..), Val::OfBag(y, ..)) => x == y,
+        // AVG of whole numbers is not that of doubles, even of equal ones.
+        (Val::OfBag(x, _, t), Val::OfBag(y, _, u)) => x == y && t == u,
         (Val::Scalar(..), Val::Scalar(..)) => true,
         _ => false,
     };
