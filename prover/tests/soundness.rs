@@ -98,7 +98,42 @@ fn what_holds_beside_a_row_need_not_hold_without_it() {
 }
 
 #[test]
+fn equal_numbers_are_not_equal_texts() {
+    let schema = "CREATE TABLE t(a INT, d DECIMAL(10,2), e DECIMAL(10,3), x DOUBLE PRECISION)";
+    for (left, right) in [
+        ("CAST(CAST(a AS DECIMAL(10,2)) AS TEXT)", "CAST(a AS TEXT)"),
+        ("CAST(a * 1.0 AS TEXT)", "CAST(a AS TEXT)"),
+        ("CAST(1.0 AS TEXT)", "CAST(1 AS TEXT)"),
+        ("LENGTH(1.50)", "LENGTH(1.5)"),
+    ] {
+        never_proven(schema, &format!("SELECT {left} FROM t"), &format!("SELECT {right} FROM t"));
+    }
+    for (left, right, condition) in [
+        ("CAST(d AS TEXT)", "CAST(e AS TEXT)", "d = e"),
+        ("CAST(a AS TEXT)", "CAST(x AS TEXT)", "a = x"),
+        ("g(d)", "g(e)", "d = e"),
+        ("g(a)", "g(x)", "a = x"),
+        ("a || 'k'", "x || 'k'", "a = x"),
+    ] {
+        never_proven_or_read(
+            schema,
+            &format!("SELECT {left} FROM t WHERE {condition}"),
+            &format!("SELECT {right} FROM t WHERE {condition}"),
+        );
+    }
+    assert!(proven(schema, "SELECT ROUND(d) FROM t WHERE d = e", "SELECT ROUND(e) FROM t WHERE d = e"));
+    assert!(proven(schema, "SELECT CAST(a AS TEXT) FROM t WHERE a = 1", "SELECT CAST(1 AS TEXT) FROM t WHERE a = 1"));
+}
+
+#[test]
 fn the_average_of_whole_numbers_is_not_that_of_doubles() {
     let schema = "CREATE TABLE t(a INT, x DOUBLE PRECISION)";
     never_proven(schema, "SELECT AVG(a) FROM t WHERE a = x", "SELECT AVG(x) FROM t WHERE a = x");
+}
+
+#[test]
+fn a_conversion_to_the_same_family_may_round() {
+    let schema = "CREATE TABLE t(d DECIMAL(10,4), s TIMESTAMP(6))";
+    never_proven(schema, "SELECT CAST(d AS DECIMAL) FROM t", "SELECT d FROM t");
+    never_proven(schema, "SELECT CAST(s AS TIMESTAMP) FROM t", "SELECT s FROM t");
 }
