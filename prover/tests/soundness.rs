@@ -137,3 +137,11 @@ fn a_conversion_to_the_same_family_may_round() {
     never_proven(schema, "SELECT CAST(d AS DECIMAL) FROM t", "SELECT d FROM t");
     never_proven(schema, "SELECT CAST(s AS TIMESTAMP) FROM t", "SELECT s FROM t");
 }
+
+#[test]
+fn a_pattern_may_match_without_regard_to_case() {
+    let schema = "CREATE TABLE t(a INT)";
+    never_proven(schema, "SELECT 'abc' LIKE 'A%' FROM t", "SELECT FALSE FROM t");
+    assert!(proven(schema, "SELECT 'abc' LIKE 'b%' FROM t", "SELECT FALSE FROM t"));
+    assert!(proven(schema, "SELECT 'abc' LIKE 'a%' FROM t", "SELECT TRUE FROM t"));
+}
