@@ -132,6 +132,14 @@ fn the_average_of_whole_numbers_is_not_that_of_doubles() {
 }
 
 #[test]
+fn a_literal_beside_a_double_is_rounded() {
+    let schema = "CREATE TABLE t(c DOUBLE PRECISION)";
+    never_proven(schema, "SELECT c FROM t WHERE c = 0.1 AND c = 1e-1", "SELECT c FROM t WHERE FALSE");
+    let twice = "SELECT c FROM t WHERE c = 9007199254740993 AND c = 9007199254740992";
+    never_proven(schema, twice, "SELECT c FROM t WHERE FALSE");
+}
+
+#[test]
 fn a_conversion_to_the_same_family_may_round() {
     let schema = "CREATE TABLE t(d DECIMAL(10,4), s TIMESTAMP(6))";
     never_proven(schema, "SELECT CAST(d AS DECIMAL) FROM t", "SELECT d FROM t");
