@@ -27,9 +27,11 @@ pub enum Assumption {
     TextEqualityIsIdentity,
     /// CHAR(n) is not padded and VARCHAR(n) values fit.
     NoPaddingOrTruncation,
-    /// Whole numbers and decimals do not overflow and are not rounded by `+`, `-`, `*` or SUM.
+    /// Whole numbers and decimals do not overflow and are not rounded by `+`, `-`, `*` or SUM, and a quotient depends
+    /// on the numbers only, not on the digits they are declared with.
     ExactArithmetic,
-    /// Doubles: no NaN, equality is identity (no -0.0).
+    /// Doubles: no NaN, equality is identity (no -0.0), and a column of exact numbers equals one of doubles only where
+    /// no conversion has rounded.
     DoubleEqualityIsIdentity,
     /// No expression of either query raises an error on the data (division by zero, failed cast).
     NoRuntimeError,

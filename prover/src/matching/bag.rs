@@ -148,7 +148,9 @@ impl Prover<'_> {
     /// proves partitions, which no one-to-one matching does.
     fn equal_symmetrised(&mut self, context: &Context, left: &[Term], right: &[Term]) -> bool {
         let slots = open(self.cx, &left[0]).vars;
-        let out: Vec<V> = left[0].out.iter().enumerate().map(|(i, v)| self.free_value(i, v)).collect();
+        let row: Option<Vec<V>> =
+            (0..left[0].out.len()).map(|i| self.free_value(i, left.iter().chain(right))).collect();
+        let Some(out) = row else { return false };
         let (Some(l), Some(r)) =
             (self.symmetrised(context, &slots, left, &out), self.symmetrised(context, &slots, right, &out))
         else {
@@ -162,11 +164,12 @@ impl Prover<'_> {
         holds
     }
 
-    /// A new value of the type of `like`, possibly NULL.
-    fn free_value(&self, index: usize, like: &V) -> V {
+    /// A new value, possibly NULL, of a type that has room for what each of the terms has in a column: a whole number
+    /// would never equal 1.5, and its row would go uncounted. `None` if there is no such type.
+    fn free_value<'t>(&self, index: usize, mut terms: impl Iterator<Item = &'t Term>) -> Option<V> {
+        let ty = terms.try_fold(Type::Unknown, |ty, term| ty.unify(&term.out[index].ty()))?;
         let var = self.cx.fresh();
-        let (ty, not_null) = (like.ty(), false);
-        std::rc::Rc::new(Val::Col(crate::normal::term::Col { var, index, ty, not_null }))
+        Some(std::rc::Rc::new(Val::Col(crate::normal::term::Col { var, index, ty, not_null: false })))
     }
 
     fn symmetrised(&mut self, context: &Context, slots: &[(Var, Rel)], terms: &[Term], out: &[V]) -> Option<V> {

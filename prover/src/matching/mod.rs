@@ -27,7 +27,7 @@ const TOTALS_MAX: usize = 6;
 const QUESTIONS_MAX: usize = 1500;
 
 /// What holds where a claim is made.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Context {
     /// Opened variables: rows known to be in their relations.
     pub(crate) scope: Vec<(Var, Rel)>,
@@ -58,7 +58,9 @@ pub(crate) struct Prover<'a> {
     pub(crate) obligations: Vec<Obligation>,
     questions: usize,
     depth: u32,
-    memo: HashMap<(Vec<F>, V, V), bool>,
+    /// Pairs of values by the context in which they were compared. The rows in scope are part of it: they are known
+    /// to exist.
+    memo: HashMap<(Context, V, V), bool>,
     asked: HashMap<String, bool>,
 }
 
@@ -203,7 +205,7 @@ impl<'a> Prover<'a> {
         if a == b {
             return true;
         }
-        let key = (context.facts.clone(), a.clone(), b.clone());
+        let key = (context.clone(), a.clone(), b.clone());
         if let Some(known) = self.memo.get(&key) {
             return *known;
         }
@@ -230,7 +232,8 @@ fn pairs(opaque: &[V], sums: &[V]) -> Vec<(V, V)> {
     let mut result = Vec::new();
     let alike = |a: &V, b: &V| match (&**a, &**b) {
         (Val::Extreme(x, ..), Val::Extreme(y, ..)) => x == y,
-        (Val::OfBag(x, ..), Val::OfBag(y, ..)) => x == y,
+        // AVG of whole numbers is not that of doubles, even of equal ones.
+        (Val::OfBag(x, _, t), Val::OfBag(y, _, u)) => x == y && t == u,
         (Val::Scalar(..), Val::Scalar(..)) => true,
         _ => false,
     };

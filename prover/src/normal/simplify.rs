@@ -376,8 +376,10 @@ fn total_simple(cx: &Cx<'_>, mut term: Term, ty: &Type) -> V {
         term.out = vec![product(&inner, ty)];
         cx.intern(&format!("total {ty}"), &[term.clone()], || Rc::new(Val::Total(Rc::new(term), ty.clone())))
     };
-    // A constant factor is NULL only where `outside` is false.
-    let value = make::arith(Op::Mul, &product(&constant, ty), &value, ty);
+    // Where a constant factor is NULL there is no row, and nothing of φ that is left outside need say so.
+    let constant = product(&constant, ty);
+    let outside = make::and([outside, make::not(make::is_null(&constant))]);
+    let value = make::arith(Op::Mul, &constant, &value, ty);
     make::case(&outside, value, make::int(0))
 }
 

@@ -185,7 +185,18 @@ fn fold(name: &str, args: &[V], ty: &Type) -> Option<Value> {
     if !FOLDED.contains(&name) {
         return None;
     }
-    let value = eval::constant(&Expr::Call { name: name.to_owned(), args, ty: ty.clone() })?;
+    let call = |args| eval::constant(&Expr::Call { name: name.to_owned(), args, ty: ty.clone() });
+    if name == "like" {
+        // Engines where equal texts are identical may still match patterns without regard to case.
+        let lower = args.iter().map(|arg| match arg {
+            Expr::Literal(Value::Text(text), ty) => Expr::Literal(Value::Text(text.to_lowercase()), ty.clone()),
+            other => other.clone(),
+        });
+        if call(lower.collect()) != call(args.clone()) {
+            return None;
+        }
+    }
+    let value = call(args)?;
     (!value.is_null()).then_some(value)
 }
 

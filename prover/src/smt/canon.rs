@@ -27,6 +27,8 @@ struct Canon {
     text: String,
     params: Vec<V>,
     names: HashMap<Var, String>,
+    /// Names given so far. Terms of one sum may bind the same variable, so there can be more of them than variables.
+    named: usize,
     bound: BTreeSet<Var>,
     free: FreeVars,
     /// Written out instead of abstracted.
@@ -60,7 +62,8 @@ impl Canon {
     fn term_as_it_stands(&mut self, term: &Term) {
         self.text.push_str("(sum");
         for (var, rel) in &term.vars {
-            let name = self.names.len();
+            let name = self.named;
+            self.named += 1;
             self.names.insert(*var, format!("x{name}"));
             self.bound.insert(*var);
             match rel {
@@ -116,7 +119,7 @@ impl Canon {
         if term.phi.len() > 1 {
             let mut names = self.names.clone();
             for (i, (var, _)) in term.vars.iter().enumerate() {
-                names.insert(*var, format!("x{}", self.names.len() + i));
+                names.insert(*var, format!("x{}", self.named + i));
             }
             let mut phi: Vec<(String, F)> =
                 term.phi.iter().map(|f| (self.rough(&term, &names, |c| c.formula(f)), f.clone())).collect();
@@ -128,7 +131,11 @@ impl Canon {
 
     /// What a part of the term looks like, whatever the parameters are.
     fn rough(&self, term: &Term, names: &HashMap<Var, String>, print: impl FnOnce(&mut Self)) -> String {
-        let mut canon = Self { names: names.clone(), bound: self.bound.clone(), rough: true, ..Self::default() };
+        let mut canon = Self {
+            names: names.clone(),
+            named: self.named + term.vars.len(),
+            bound: self.bound.clone(),
+            rough: true, ..Self::default() };
         canon.bound.extend(term.vars.iter().map(|(v, _)| *v));
         print(&mut canon);
         canon.text

@@ -344,7 +344,8 @@ impl<'a> Encoder<'a> {
             }
             Val::Call { name, args, strict, .. } => {
                 let cells: Vec<Cell> = args.iter().map(|a| self.val(a)).collect();
-                let exact = *strict && EXACTLY_STRICT.contains(&&name[..]);
+                let plain = name.split_once('(').map_or(&name[..], |(plain, _)| plain);
+                let exact = *strict && EXACTLY_STRICT.contains(&plain);
                 let given = self.join("or", cells.iter().map(|c| c.null.clone()).collect());
                 let symbol = self.symbol(&format!("call {name} {ty}"));
                 let value = self.apply(&format!("f{symbol}"), &cells, sort);

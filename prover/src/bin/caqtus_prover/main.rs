@@ -12,6 +12,7 @@ mod check;
 mod clock;
 mod display;
 mod front;
+mod fuzz;
 mod pairs;
 mod pool;
 mod prove;
@@ -51,6 +52,7 @@ Examples:
   caqtus-prover refute --schema schema.sql --left @left.sql --right @right.sql
   caqtus-prover check proof.json
   caqtus-prover bench suites/
+  caqtus-prover fuzz --for 10m
 
 Exit status: 0 proven, 1 refuted, 2 unknown, 3 could not run, 130 stopped by Ctrl-C.
 `caqtus-prover help COMMAND` tells more, with examples.")]
@@ -65,6 +67,7 @@ enum Command {
     Refute(Box<refute::RefuteArgs>),
     Check(check::CheckArgs),
     Bench(bench::BenchArgs),
+    Fuzz(fuzz::FuzzArgs),
     Serve(serve::ServeArgs),
 }
 
@@ -74,6 +77,7 @@ fn run(command: Command) -> anyhow::Result<u8> {
         Command::Refute(args) => refute::run(*args),
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
         Command::Serve(args) => serve::run(&args),
     }
 }

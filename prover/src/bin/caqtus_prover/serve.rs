@@ -16,7 +16,7 @@ use crate::{COULD_NOT_RUN, GOOD, clock, front};
 ///
 /// A request is a frame: its length as four little-endian bytes, then that many bytes of JSON (at most 16 MiB) with
 /// `id`, `schema` (CREATE TABLE text, or the tables of a QED plan), `q1`, `q2`, and optionally `placeholders`,
-/// `limits`, `task` (`decide` or `refute`) and `certificate` (true to get the proof). The answer is a frame with the
+/// `limits`, `task` (`decide`, `refute`, `audit` or `auditdiffering`) and `certificate` (true to get the proof). The answer is a frame with the
 /// object that `prove --json` prints. A frame that holds no request is answered too, with the verdict unknown.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -141,6 +141,8 @@ fn decide(request: &Request) -> Answer {
     let report = match request.task {
         Task::Decide => prover::decide(&schema, &left, &right, &limits),
         Task::Refute => front::refute_only(&schema, &left, &right, &limits),
+        Task::Audit => return front::audit(&request.id, &schema, &left, &right, &limits, true),
+        Task::AuditDiffering => return front::audit(&request.id, &schema, &left, &right, &limits, false),
     };
     Answer::new(&request.id, report, request.certificate)
 }
