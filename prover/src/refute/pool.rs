@@ -296,7 +296,7 @@ fn constant_of(expr: &Expr) -> Option<Value> {
     match expr {
         Expr::Literal(Value::Null, _) => None,
         Expr::Literal(value, _) => Some(value.clone()),
-        Expr::Cast { .. } | Expr::Arithmetic(..) => constant(expr).filter(|v| !v.is_null()),
+        Expr::Cast { .. } | Expr::Arithmetic(..) | Expr::Call { .. } => constant(expr).filter(|v| !v.is_null()),
         _ => None,
     }
 }
