@@ -14,14 +14,10 @@ use crate::smt::canon;
 use crate::{Limits, Reason, Report, Verdict, smt, symbolic};
 
 pub(crate) fn decide(schema: &Schema, left: &Query, right: &Query, limits: &Limits) -> Report {
-    let assumptions: BTreeSet<Assumption> = left.assumptions.union(&right.assumptions).copied().collect();
-    let mut report =
-        Report { verdict: Verdict::Unknown(Reason::NoProof(String::new())), assumptions, rlimit: 0, caps: Vec::new() };
-    if left.visible != right.visible {
-        report.verdict = Verdict::Unknown(Reason::NoProof("the results have different widths".to_owned()));
+    let (mut report, comparable) = begin(schema, left, right);
+    if !comparable {
         return report;
     }
-    report.assumptions.extend(&schema.assumptions);
     let searched = refute::search(schema, left, right, limits.seed, limits.trials, limits.fuel_per_trial);
     if let Search::Differs(witness) = searched {
         report.verdict = Verdict::Refuted(witness);
@@ -45,6 +41,24 @@ pub(crate) fn decide(schema: &Schema, left: &Query, right: &Query, limits: &Limi
         _ => {}
     }
     report
+}
+
+/// Looks for a proof and for nothing else: no evaluated database stands between a mistake of the prover and the
+/// verdict.
+pub(crate) fn prove_only(schema: &Schema, left: &Query, right: &Query, limits: &Limits) -> Report {
+    let (mut report, comparable) = begin(schema, left, right);
+    if comparable {
+        prove(schema, left, right, limits, &mut report);
+    }
+    report
+}
+
+/// The report of a pair on which nothing has been tried, and whether the results can be compared at all.
+fn begin(schema: &Schema, left: &Query, right: &Query) -> (Report, bool) {
+    let mut assumptions: BTreeSet<Assumption> = left.assumptions.union(&right.assumptions).copied().collect();
+    assumptions.extend(&schema.assumptions);
+    let verdict = Verdict::Unknown(Reason::NoProof("the results have different widths".to_owned()));
+    (Report { verdict, assumptions, rlimit: 0, caps: Vec::new() }, left.visible == right.visible)
 }
 
 /// Looks for a difference with the solver: first one row in each table, then more.
