@@ -29,8 +29,6 @@ struct Canon {
     names: HashMap<Var, usize>,
     bound: BTreeSet<Var>,
     free: FreeVars,
-    /// Written out instead of abstracted.
-    plain: bool,
 }
 
 impl Canon {
@@ -90,7 +88,7 @@ impl Canon {
             self.text.push_str(" NULL");
             return;
         }
-        if !self.plain && self.free.val(v).is_disjoint(&self.bound) {
+        if self.free.val(v).is_disjoint(&self.bound) {
             let index = self.params.iter().position(|p| p == v).unwrap_or_else(|| {
                 self.params.push(v.clone());
                 self.params.len() - 1
@@ -164,29 +162,4 @@ impl Canon {
             Formula::Has { table, key, at } => self.list(format_args!("has t{table} k{key}"), at),
         }
     }
-}
-
-/// A value, for people: bound rows are `x0`, `x1`, …
-pub(crate) fn show_val(v: &V) -> String {
-    let mut canon = Canon { plain: true, ..Canon::default() };
-    canon.val(v);
-    canon.text.trim().to_owned()
-}
-
-/// A term, for people.
-pub(crate) fn show_term(term: &Term) -> String {
-    show_terms(std::slice::from_ref(term))
-}
-
-/// A sum, for people.
-pub(crate) fn show_terms(terms: &[Term]) -> String {
-    let shown: Vec<String> = terms
-        .iter()
-        .map(|term| {
-            let mut canon = Canon { plain: true, ..Canon::default() };
-            canon.term(term);
-            canon.text
-        })
-        .collect();
-    if shown.is_empty() { "0".to_owned() } else { shown.join(" + ") }
 }
