@@ -4,11 +4,16 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Pair;
 use crate::ir::Assumption;
 
-/// Everything needed to read a proof and to check its solver obligations again.
+/// Everything needed to read a proof, to make it again, and to check its solver obligations with other solvers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
+    /// What is proven equivalent. Absent when the prover was given plans and nobody has said where they are from: such
+    /// a certificate certifies nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pair: Option<Pair>,
     /// Version of the prover.
     pub prover: String,
     /// Version of the solver library.
@@ -17,9 +22,10 @@ pub struct Certificate {
     pub limits: crate::Limits,
     /// What the proof takes for granted.
     pub assumptions: BTreeSet<Assumption>,
-    /// The rewrites and matchings in order.
+    /// The normal forms, then the rewrites and matchings in order.
     pub steps: Vec<Step>,
-    /// Every solver query on which the proof rests.
+    /// Every solver query on which the proof rests, and those of ways that led nowhere. None if the normal forms are
+    /// the same as they stand.
     pub obligations: Vec<Obligation>,
     /// Random databases on which both queries were evaluated and agreed.
     pub trials: u32,
@@ -30,7 +36,7 @@ pub struct Certificate {
 pub struct Step {
     /// Name of the rule.
     pub rule: String,
-    /// The formula before, or the left side of a matching.
+    /// The formula before, or the left side of a matching; empty if there is none.
     pub before: String,
     /// The formula after, or the right side of a matching.
     pub after: String,
@@ -45,6 +51,44 @@ pub struct Obligation {
     pub smtlib: String,
 }
 
+/// How a certificate differs from the one that proving its pair again gives, in words; empty if it is the same proof.
+///
+/// The prover is deterministic, so a certificate that it made can be made again, step by step and byte by byte, by the
+/// same version with the same version of the solver.
+pub fn differences(certificate: &Certificate, again: &Certificate) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut differ = |what: &str, differ: bool| {
+        if differ {
+            found.push(what.to_owned());
+        }
+    };
+    differ("another pair", certificate.pair != again.pair);
+    differ("other limits", certificate.limits != again.limits);
+    differ("other assumptions", certificate.assumptions != again.assumptions);
+    differ("another number of databases", certificate.trials != again.trials);
+    found.extend(first_difference("step", &certificate.steps, &again.steps));
+    found.extend(first_difference("claim", &certificate.obligations, &again.obligations));
+    for (what, version, now) in
+        [("prover", &certificate.prover, &again.prover), ("solver", &certificate.solver, &again.solver)]
+    {
+        // Alone it is no difference in the proof; with one, it explains it.
+        if version != now && !found.is_empty() {
+            found.push(format!("made with {what} {version}, compared with {now}"));
+        }
+    }
+    found
+}
+
+fn first_difference<T: PartialEq>(what: &str, left: &[T], right: &[T]) -> Option<String> {
+    if left == right {
+        return None;
+    }
+    match left.iter().zip(right).position(|(l, r)| l != r) {
+        Some(at) => Some(format!("another {what} {}", at + 1)),
+        None => Some(format!("{} {what}s instead of {}", left.len(), right.len())),
+    }
+}
+
 /// An obligation asked again.
 #[cfg(feature = "solver")]
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +101,8 @@ pub struct Checked {
 
 /// Puts every obligation to a fresh solver, in order.
 ///
-/// This confirms what the solver did for the proof. That the steps lead from one query to the other is for a reader.
+/// This confirms what the solver did for the proof. That the claims suffice for it shows when the pair is proven again
+/// and [`differences`] finds none.
 #[cfg(feature = "solver")]
 pub fn check(certificate: &Certificate) -> Vec<Checked> {
     // A solver that starts from nothing may need more than one that had seen related questions.
@@ -79,6 +124,7 @@ mod tests {
     fn only_what_is_unsatisfiable_is_confirmed() {
         let obligation = |claim: &str, smtlib: &str| Obligation { claim: claim.to_owned(), smtlib: smtlib.to_owned() };
         let certificate = Certificate {
+            pair: None,
             prover: String::new(),
             solver: String::new(),
             // Whoever tampers with a certificate can lower its limits; that must not matter.
@@ -97,5 +143,44 @@ mod tests {
         assert_eq!(checked[0].answer, Answer::Unsat);
         assert_eq!(checked[1].answer, Answer::Sat);
         assert!(matches!(checked[2].answer, Answer::Unknown(_)));
+    }
+
+    #[test]
+    fn a_change_anywhere_is_a_difference() {
+        let pair = Pair {
+            schema: "CREATE TABLE t(a INT, b INT NOT NULL)".into(),
+            q1: "SELECT a FROM t WHERE b > 1 AND a > 2".into(),
+            q2: "SELECT a FROM t WHERE 2 < a AND NOT b <= 1".into(),
+            ..Pair::default()
+        };
+        let prove = || {
+            let (schema, left, right) = pair.read().expect("plans");
+            match crate::decide(&schema, &left, &right, &crate::Limits::default()).verdict {
+                crate::Verdict::Proven(certificate) => Certificate { pair: Some(pair.clone()), ..*certificate },
+                other => panic!("{other:?}"),
+            }
+        };
+        let (first, again) = (prove(), prove());
+        assert_eq!(first, again);
+        assert!(!first.steps.is_empty() && !first.obligations.is_empty() && first.trials > 0);
+        type Change = fn(&mut Certificate);
+        let changes: [(Change, &str); 8] = [
+            (|c| c.pair = None, "another pair"),
+            (|c| c.limits.seed += 1, "other limits"),
+            (|c| _ = c.assumptions.insert(Assumption::NoRuntimeError), "other assumptions"),
+            (|c| c.trials -= 1, "another number of databases"),
+            (|c| c.steps[0].after.push(' '), "another step 1"),
+            (|c| _ = c.steps.pop(), "steps instead of"),
+            (|c| c.obligations[0].smtlib.push(' '), "another claim 1"),
+            (|c| c.obligations.clear(), "0 claims instead of"),
+        ];
+        for (change, expected) in changes {
+            let mut changed = first.clone();
+            change(&mut changed);
+            changed.solver.push('x');
+            let found = differences(&changed, &again);
+            assert!(found[0].contains(expected), "{found:?}");
+            assert!(found[1].starts_with("made with solver "), "{found:?}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::cert::Certificate;
+use crate::cert::{Certificate, Step};
 use crate::eval::Database;
 use crate::ir::{Assumption, Plan, Query, Schema};
 use crate::matching::Prover;
@@ -26,7 +26,7 @@ pub(crate) fn decide(schema: &Schema, left: &Query, right: &Query, limits: &Limi
     prove(schema, left, right, limits, &mut report);
     match (&mut report.verdict, searched) {
         // A proof counts only if the evaluator has seen the two queries agree.
-        (Verdict::Proven(certificate), Search::Agrees { trials, .. }) if trials >= limits.trials => {
+        (Verdict::Proven(certificate), Search::Agrees { trials, .. }) if trials >= limits.trials.max(1) => {
             certificate.trials = trials;
         }
         (Verdict::Proven(_), Search::Agrees { trials, .. }) => {
@@ -54,7 +54,7 @@ pub(crate) fn prove_only(schema: &Schema, left: &Query, right: &Query, limits: &
 }
 
 /// The report of a pair on which nothing has been tried, and whether the results can be compared at all.
-fn begin(schema: &Schema, left: &Query, right: &Query) -> (Report, bool) {
+pub(crate) fn begin(schema: &Schema, left: &Query, right: &Query) -> (Report, bool) {
     let mut assumptions: BTreeSet<Assumption> = left.assumptions.union(&right.assumptions).copied().collect();
     assumptions.extend(&schema.assumptions);
     let verdict = Verdict::Unknown(Reason::NoProof("the results have different widths".to_owned()));
@@ -62,7 +62,7 @@ fn begin(schema: &Schema, left: &Query, right: &Query) -> (Report, bool) {
 }
 
 /// Looks for a difference with the solver: first one row in each table, then more.
-fn symbolic_search(schema: &Schema, left: &Query, right: &Query, limits: &Limits, report: &mut Report) {
+pub(crate) fn symbolic_search(schema: &Schema, left: &Query, right: &Query, limits: &Limits, report: &mut Report) {
     for rows in 1..=limits.symbolic_rows {
         let candidate = symbolic::candidate(schema, left, right, rows, limits.rlimit_per_query);
         let Some(tables) = candidate else { continue };
@@ -93,12 +93,23 @@ fn prove(schema: &Schema, left: &Query, right: &Query, limits: &Limits, report: 
         }
     };
     cx.keep_later.set(false);
+    let step = |rule: &str, before: String, after: String| {
+        cx.steps.borrow_mut().push(Step { rule: rule.to_owned(), before, after });
+    };
+    let show = |form: &Nf| cx.show_terms(&form.terms);
+    step("normal form of the left query", String::new(), show(&l));
+    step("normal form of the right query", String::new(), show(&r));
     let mut prover = Prover::new(&cx, limits);
     let same_form = |a: &Nf, b: &Nf| canon::shape(&a.terms).text == canon::shape(&b.terms).text;
     let mut proven = prover.prove(&l, &r);
+    if proven && show(&l) == show(&r) {
+        step("identical normal forms", show(&l), show(&r));
+    }
     let (l_varies, r_varies) = (!same_form(&l, &other_l), !same_form(&r, &other_r));
     if !proven && (l_varies || r_varies) {
         cx.keep_later.set(true);
+        step("other normal form of the left query", String::new(), show(&other_l));
+        step("other normal form of the right query", String::new(), show(&other_r));
         proven = prover.prove(&other_l, &other_r)
             || (l_varies && r_varies && (prover.prove(&other_l, &r) || prover.prove(&l, &other_r)));
     }
@@ -108,6 +119,7 @@ fn prove(schema: &Schema, left: &Query, right: &Query, limits: &Limits, report: 
     }
     report.verdict = if proven {
         Verdict::Proven(Box::new(Certificate {
+            pair: None,
             prover: env!("CARGO_PKG_VERSION").to_owned(),
             solver: smt::version().to_owned(),
             limits: limits.clone(),

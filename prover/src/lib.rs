@@ -8,6 +8,8 @@ pub mod cert;
 mod civil;
 #[cfg(feature = "solver")]
 mod decide;
+#[cfg(feature = "solver")]
+mod disprove;
 pub mod eval;
 pub mod fuzz;
 pub mod ir;
@@ -16,6 +18,7 @@ pub mod lower;
 mod matching;
 #[cfg(feature = "solver")]
 mod normal;
+pub mod pair;
 pub mod qed;
 pub mod refute;
 #[cfg(feature = "solver")]
@@ -32,6 +35,7 @@ pub use cert::Certificate;
 use ir::Assumption;
 #[cfg(feature = "solver")]
 use ir::{Query, Schema};
+pub use pair::Pair;
 
 /// Bounds on the work for one pair. All are repeatable: the same input gives the same verdict on any machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,4 +139,11 @@ pub fn decide(schema: &Schema, left: &Query, right: &Query, limits: &Limits) -> 
 #[cfg(feature = "solver")]
 pub fn prove_only(schema: &Schema, left: &Query, right: &Query, limits: &Limits) -> Report {
     decide::prove_only(schema, left, right, limits)
+}
+
+/// Looks for a database on which two queries differ, at random and with the solver, and for nothing else: the verdict
+/// is refuted or unknown.
+#[cfg(feature = "solver")]
+pub fn refute_only(schema: &Schema, left: &Query, right: &Query, limits: &Limits) -> Report {
+    disprove::refute_only(schema, left, right, limits)
 }

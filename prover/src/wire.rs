@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ir::Assumption;
-use crate::{Certificate, Limits, Reason, Report, Verdict};
+use crate::{Certificate, Limits, Pair, Reason, Report, Verdict};
 
 /// Most bytes in one frame.
 pub const FRAME_BYTES_MAX: u32 = 16 << 20;
@@ -38,15 +38,9 @@ pub enum Task {
 pub struct Request {
     /// Comes back in the answer.
     pub id: String,
-    /// CREATE TABLE statements, or the array of tables of a QED plan.
-    pub schema: Value,
-    /// The left query: SQL text, or a QED plan.
-    pub q1: Value,
-    /// The right query, in the same form.
-    pub q2: Value,
-    /// What the virtual columns and tables are, as in `p1` → `Expr(t1: INT)`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub placeholders: BTreeMap<String, String>,
+    /// The queries and their schema.
+    #[serde(flatten)]
+    pub pair: Pair,
     /// Bounds on the work; absent for the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
@@ -260,10 +254,12 @@ mod tests {
     fn request(id: &str) -> Request {
         Request {
             id: id.to_owned(),
-            schema: "CREATE TABLE t(a INT)".into(),
-            q1: "SELECT a FROM t".into(),
-            q2: serde_json::json!({"scan": 0}),
-            placeholders: BTreeMap::from([("p1".to_owned(), "Expr(t: INT)".to_owned())]),
+            pair: Pair {
+                schema: "CREATE TABLE t(a INT)".into(),
+                q1: "SELECT a FROM t".into(),
+                q2: serde_json::json!({"scan": 0}),
+                placeholders: BTreeMap::from([("p1".to_owned(), "Expr(t: INT)".to_owned())]),
+            },
             limits: Some(Limits::default()),
             task: Task::Refute,
             certificate: true,

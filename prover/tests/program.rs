@@ -121,6 +121,8 @@ mod command_line {
             &["prove", "--pairs", &empty],
             &["prove", "--pairs", &empty, "--left", "SELECT 1"],
             &["prove", "--pairs", &empty, "--workers", "0"],
+            &["prove", "--pairs", &empty, "--memory", "1"],
+            &["prove", "--pairs", &empty, "--trials", "0"],
             &["refute", "--schema", &schema],
             &["check", "/nonexistent"],
             &["check", &schema],
@@ -140,8 +142,19 @@ mod pairs_in_workers {
 
     #[test]
     fn a_crash_a_panic_and_an_endless_search_cost_one_pair_each() {
-        let ids = ["a", "crash", "b", "panic", "c", "hang", "d"];
-        let faults = ["--crash-on", "crash", "--panic-on", "panic", "--hang-on", "hang"];
+        let ids = ["a", "crash", "b", "panic", "c", "hang", "d", "huge"];
+        let faults = [
+            "--crash-on",
+            "crash",
+            "--panic-on",
+            "panic",
+            "--hang-on",
+            "hang",
+            "--exhaust-on",
+            "huge",
+            "--memory",
+            "600",
+        ];
         for workers in ["1", "3"] {
             let arguments = ["prove", "--pairs", "-", "--json", "--deadline", "2", "--workers", workers];
             let output = run_with_input(&[&arguments[..], &faults].concat(), pairs(&ids).as_bytes());
@@ -153,6 +166,10 @@ mod pairs_in_workers {
             let panicked = reason_of(&answers, "panic");
             assert!(panicked.starts_with("prover crashed: asked to panic on `panic` at "), "{panicked}");
             assert_eq!(reason_of(&answers, "hang"), "limit reached: deadline");
+            if cfg!(target_os = "linux") {
+                let exhausted = reason_of(&answers, "huge");
+                assert!(exhausted.starts_with("prover crashed: signal 6 (memory allocation of "), "{exhausted}");
+            }
             let slow: Vec<_> = answers.iter().filter(|a| a.ms >= 2000.0).map(|a| a.id.as_str()).collect();
             assert_eq!(slow, ["hang"]);
             for id in ["a", "b", "c", "d"] {
@@ -337,6 +354,7 @@ mod certificates {
             Obligation { claim, smtlib }
         };
         let certificate = Certificate {
+            pair: None,
             prover: "0".to_owned(),
             solver: "Z3".to_owned(),
             limits: prover::Limits::default(),
@@ -356,7 +374,8 @@ mod certificates {
     /// Status and JSON of a check without the second solver.
     fn check(scripts: &[&str]) -> (Option<i32>, Value) {
         let input = certificate(scripts);
-        let output = run_with_input(&["check", "-", "--json", "--cvc5", "/nonexistent"], input.as_bytes());
+        let output =
+            run_with_input(&["check", "-", "--claims-only", "--json", "--cvc5", "/nonexistent"], input.as_bytes());
         (output.status.code(), serde_json::from_str(&stdout(&output)).expect("JSON"))
     }
 
@@ -379,12 +398,21 @@ mod certificates {
     }
 
     #[test]
-    fn the_absence_of_the_second_solver_is_said() {
+    fn a_certificate_without_a_pair_certifies_nothing() {
         let input = certificate(&[HOLDS]);
         let output = run_with_input(&["check", "-", "--cvc5", "/nonexistent"], input.as_bytes());
+        check_status(&output, 1);
+        assert!(stdout(&output).contains("names no pair"), "{}", stdout(&output));
+    }
+
+    #[test]
+    fn the_absence_of_the_second_solver_is_said() {
+        let input = certificate(&[HOLDS]);
+        let output = run_with_input(&["check", "-", "--claims-only", "--cvc5", "/nonexistent"], input.as_bytes());
         check_status(&output, 0);
         assert!(stdout(&output).contains("Second solver: NOT PRESENT"), "{}", stdout(&output));
-        let output = run_with_input(&["check", "-", "--both", "--cvc5", "/nonexistent"], input.as_bytes());
+        let output =
+            run_with_input(&["check", "-", "--claims-only", "--both", "--cvc5", "/nonexistent"], input.as_bytes());
         check_status(&output, 1);
     }
 
@@ -408,10 +436,11 @@ mod certificates {
         {
             let dir = directory(&[]);
             let solver = second_solver(&dir, does);
-            let output = run_with_input(&["check", "-", "--cvc5", &solver], input.as_bytes());
+            let output = run_with_input(&["check", "-", "--claims-only", "--cvc5", &solver], input.as_bytes());
             check_status(&output, status);
             assert!(stdout(&output).contains("Second solver: cvc5 9.9"), "{}", stdout(&output));
-            let output = run_with_input(&["check", "-", "--both", "--cvc5", &solver], input.as_bytes());
+            let output =
+                run_with_input(&["check", "-", "--claims-only", "--both", "--cvc5", &solver], input.as_bytes());
             check_status(&output, status_both);
         }
     }
@@ -421,9 +450,10 @@ mod certificates {
         if Command::new("cvc5").arg("--version").output().is_err() {
             return;
         }
-        let output = run_with_input(&["check", "-", "--both", "--json"], certificate(&[HOLDS]).as_bytes());
+        let output =
+            run_with_input(&["check", "-", "--claims-only", "--both", "--json"], certificate(&[HOLDS]).as_bytes());
         check_status(&output, 0);
-        let output = run_with_input(&["check", "-", "--json"], certificate(&[TAMPERED]).as_bytes());
+        let output = run_with_input(&["check", "-", "--claims-only", "--json"], certificate(&[TAMPERED]).as_bytes());
         let report: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
         let line = json!({"claim": "claim 0", "confirmed": false, "z3": "sat", "cvc5": "sat"});
         assert_eq!(report["obligations"][0], line);

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 const SCHEMA: &str = "CREATE TABLE t(a INT, b INT NOT NULL);";
 /// Equal to each other.
 const EQUAL: [&str; 2] = ["SELECT a FROM t WHERE b = 1", "SELECT t.a FROM t WHERE t.b = 1 AND TRUE"];
+/// Equal, but not as they stand.
+const REORDERED: [&str; 2] =
+    ["SELECT a + a FROM t WHERE b > 1 AND a > 2", "SELECT 2 * a FROM t WHERE 2 < a AND NOT b <= 1"];
 /// Different where `a` is NULL.
 const DIFFERENT: [&str; 2] = ["SELECT b FROM t", "SELECT b FROM t WHERE a = a"];
 /// Not determined.
@@ -89,19 +92,63 @@ fn placeholders_are_columns() {
     assert_eq!((status, answer.verdict), (Some(0), Outcome::Proven), "{answer:?}");
 }
 
-#[test]
-fn a_proof_is_explained_written_and_checked() {
+/// Proves with `--explain`; what is printed and the certificate.
+fn explain([left, right]: [&str; 2]) -> (String, Certificate) {
     let (dir, schema, _) = directory(&[]);
     let file = dir.path().join("proof.json").display().to_string();
-    let [left, right] = EQUAL;
     let arguments = ["--schema", &schema, "--left", left, "--right", right, "--explain", "--certificate", &file];
     let output = run(&[&["prove"], &arguments[..]].concat());
-    let text = stdout(&output);
-    assert!(text.starts_with("proven (") && text.contains("\nThe proof:\n"), "{text}");
     let json = std::fs::read_to_string(&file).expect("a certificate");
-    let certificate: Certificate = serde_json::from_str(&json).expect("a certificate");
-    assert!(certificate.trials > 0);
-    assert_eq!(run(&["check", &file]).status.code(), Some(0));
+    (stdout(&output), serde_json::from_str(&json).expect("a certificate"))
+}
+
+/// Status and output of a check.
+fn check(certificate: &Certificate) -> (Option<i32>, String) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("proof.json");
+    std::fs::write(&file, serde_json::to_string(certificate).expect("JSON")).expect("written");
+    let output = run(&["check", &file.display().to_string()]);
+    (output.status.code(), stdout(&output))
+}
+
+#[test]
+fn a_proof_is_explained_written_and_checked() {
+    for pair in [EQUAL, REORDERED] {
+        let (text, certificate) = explain(pair);
+        assert!(text.starts_with("proven (") && text.contains("\nThe proof\n"), "{text}");
+        for part in [pair[0], pair[1], "normal form of the left query", "t x0"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(certificate.trials > 0 && !certificate.steps.is_empty());
+        let (status, text) = check(&certificate);
+        assert_eq!(status, Some(0), "{text}");
+        assert!(text.contains(pair[0]) && text.contains("Proven again"), "{text}");
+    }
+    let (_, needs_no_solver) = explain(EQUAL);
+    assert!(needs_no_solver.obligations.is_empty());
+    assert!(needs_no_solver.steps.iter().any(|step| step.rule == "identical normal forms"));
+    let (_, needs_solver) = explain(REORDERED);
+    assert!(!needs_solver.obligations.is_empty());
+}
+
+#[test]
+fn a_certificate_for_something_else_is_not_valid() {
+    let (_, certificate) = explain(REORDERED);
+    type Change = fn(&mut Certificate);
+    let changes: [(Change, &str); 5] = [
+        (|c| c.pair.as_mut().expect("a pair").q2 = EQUAL[1].into(), "the pair is not proven again but refuted"),
+        (|c| c.pair.as_mut().expect("a pair").q1 = EQUAL[1].into(), "the pair is not proven again but refuted"),
+        (|c| c.obligations.clear(), "0 claims instead of"),
+        (|c| c.assumptions.clear(), "other assumptions"),
+        (|c| c.trials += 1, "another number of databases"),
+    ];
+    for (change, expected) in changes {
+        let mut changed = certificate.clone();
+        change(&mut changed);
+        let (status, text) = check(&changed);
+        assert_eq!(status, Some(1), "{text}");
+        assert!(text.contains(expected) && text.contains("NOT VALID"), "{text}");
+    }
 }
 
 #[test]

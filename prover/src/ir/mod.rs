@@ -51,6 +51,28 @@ pub enum Assumption {
     NullsSortAtOneEnd,
 }
 
+impl Assumption {
+    /// What is assumed, as a sentence.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::TextEqualityIsIdentity => {
+                "texts are equal only if they are the same bytes (no folding of case, accents or blanks)"
+            }
+            Self::NoPaddingOrTruncation => "CHAR(n) is not padded and values fit their VARCHAR(n)",
+            Self::ExactArithmetic => "numbers that are not doubles neither overflow nor are rounded by +, -, * or SUM",
+            Self::DoubleEqualityIsIdentity => "doubles are never NaN or -0.0, so equal ones are the same",
+            Self::NoRuntimeError => "no expression raises an error on the data (division by zero, a failed cast)",
+            Self::ScalarSubqueryAtMostOneRow => "a scalar subquery yields at most one row",
+            Self::AvgIsExactQuotient => "AVG of exact numbers is SUM divided by COUNT, not rounded",
+            Self::BooleanIsOneOrZero => "booleans are the numbers 1 and 0",
+            Self::OrderNotCompared => "the order of the rows does not count",
+            Self::FunctionsAreDeterministic => "functions return the same for the same arguments",
+            Self::CaseKeepsBranchTypes => "CASE yields the value of its branch, not converted to the type of others",
+            Self::NullsSortAtOneEnd => "NULLs sort at one end, the same one in both queries",
+        }
+    }
+}
+
 impl std::fmt::Display for Assumption {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = serde_json::to_value(self).map_err(|_| std::fmt::Error)?;

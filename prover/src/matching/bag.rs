@@ -49,7 +49,7 @@ impl Prover<'_> {
                 let inner = context.with(&opened.vars, &opened.phi);
                 let empty = self.obvious(&inner, &make::no(), "a term without rows");
                 if empty {
-                    self.step("drop an empty term", canon::show_term(term), "0".to_owned());
+                    self.step("drop an empty term", self.cx.show_term(term), "0".to_owned());
                 }
                 !empty
             })
@@ -97,7 +97,7 @@ impl Prover<'_> {
         for mapping in bijections(self.cx, &left, right) {
             let Some(mapped) = self.mapped(context, &left, right, &mapping) else { continue };
             if self.equal_mapped(context, &left, &mapped) {
-                self.step("match terms", canon::show_term(&left), canon::show_term(right));
+                self.step("match terms", self.cx.show_term(&left), self.cx.show_term(right));
                 return true;
             }
         }
@@ -159,7 +159,7 @@ impl Prover<'_> {
         let inner = context.with(&slots, &[]);
         let holds = self.valid(&inner, &make::same(&l, &r), "the summed multiplicities agree for all rows");
         if holds {
-            self.step("compare sums of terms", canon::show_terms(left), canon::show_terms(right));
+            self.step("compare sums of terms", self.cx.show_terms(left), self.cx.show_terms(right));
         }
         holds
     }
@@ -214,7 +214,7 @@ impl Prover<'_> {
         }
         let equal = self.covers(context, left, right, true) && self.covers(context, right, left, true);
         if equal {
-            self.step("compare as sets of unique rows", canon::show_terms(left), canon::show_terms(right));
+            self.step("compare as sets of unique rows", self.cx.show_terms(left), self.cx.show_terms(right));
         }
         equal
     }

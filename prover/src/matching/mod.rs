@@ -220,7 +220,8 @@ impl<'a> Prover<'a> {
         };
         self.depth -= 1;
         if same {
-            self.step("equal aggregates", show_val(a), show_val(b));
+            let [a, b] = [a, b].map(|v| self.cx.show_val(&context.scope, v));
+            self.step("equal aggregates", a, b);
         }
         self.memo.insert(key, same);
         same
@@ -244,9 +245,4 @@ fn pairs(opaque: &[V], sums: &[V]) -> Vec<(V, V)> {
         result.extend(sums[i + 1..].iter().filter(|b| has_total(a) && has_total(b)).map(|b| (a.clone(), b.clone())));
     }
     result
-}
-
-/// A value, for people.
-pub(crate) fn show_val(v: &V) -> String {
-    smt::canon::show_val(v)
 }

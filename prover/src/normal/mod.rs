@@ -4,6 +4,7 @@ pub(crate) mod build;
 pub(crate) mod determine;
 pub(crate) mod distinct;
 pub(crate) mod make;
+mod show;
 pub(crate) mod simplify;
 pub(crate) mod subst;
 pub(crate) mod term;

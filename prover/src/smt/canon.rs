@@ -31,8 +31,6 @@ struct Canon {
     named: usize,
     bound: BTreeSet<Var>,
     free: FreeVars,
-    /// Written out instead of abstracted.
-    plain: bool,
     /// Parameters without their numbers, terms as they stand.
     rough: bool,
 }
@@ -135,7 +133,9 @@ impl Canon {
             names: names.clone(),
             named: self.named + term.vars.len(),
             bound: self.bound.clone(),
-            rough: true, ..Self::default() };
+            rough: true,
+            ..Self::default()
+        };
         canon.bound.extend(term.vars.iter().map(|(v, _)| *v));
         print(&mut canon);
         canon.text
@@ -144,7 +144,7 @@ impl Canon {
     /// The parts of a conjunction or disjunction, in an order that depends on their shapes.
     fn parts(&mut self, head: &str, parts: &[F]) {
         self.put(format_args!("({head}"));
-        if self.rough || self.plain {
+        if self.rough {
             parts.iter().for_each(|p| self.formula(p));
         } else {
             let nothing = Term::row(Vec::new());
@@ -181,7 +181,7 @@ impl Canon {
             self.text.push_str(" NULL");
             return;
         }
-        if !self.plain && self.free.val(v).is_disjoint(&self.bound) {
+        if self.free.val(v).is_disjoint(&self.bound) {
             if self.rough {
                 self.text.push_str(" ?");
                 return;
@@ -255,29 +255,4 @@ impl Canon {
             Formula::Has { table, key, at } => self.list(format_args!("has t{table} k{key}"), at),
         }
     }
-}
-
-/// A value, for people: bound rows are `x0`, `x1`, …
-pub(crate) fn show_val(v: &V) -> String {
-    let mut canon = Canon { plain: true, rough: true, ..Canon::default() };
-    canon.val(v);
-    canon.text.trim().to_owned()
-}
-
-/// A term, for people.
-pub(crate) fn show_term(term: &Term) -> String {
-    show_terms(std::slice::from_ref(term))
-}
-
-/// A sum, for people.
-pub(crate) fn show_terms(terms: &[Term]) -> String {
-    let shown: Vec<String> = terms
-        .iter()
-        .map(|term| {
-            let mut canon = Canon { plain: true, rough: true, ..Canon::default() };
-            canon.term(term);
-            canon.text
-        })
-        .collect();
-    if shown.is_empty() { "0".to_owned() } else { shown.join(" + ") }
 }

@@ -26,7 +26,7 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "N", default_value_t = Limits::default().work_total)]
     work_total: u64,
     /// Random databases on which the queries must agree before a proof counts
-    #[arg(long, value_name = "N", default_value_t = Limits::default().trials)]
+    #[arg(long, value_name = "N", default_value_t = Limits::default().trials, value_parser = clap::value_parser!(u32).range(1..))]
     trials: u32,
     /// Steps of the evaluator on one of them
     #[arg(long, value_name = "N", default_value_t = Limits::default().fuel_per_trial)]
@@ -76,8 +76,40 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "5")]
     pub(crate) deadline: Duration,
     #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
+    #[command(flatten)]
     pub(crate) faults: Faults,
 }
+
+/// How much memory a worker may take.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Workers")]
+pub(crate) struct MemoryArgs {
+    /// MiB of memory for one worker; the pair for which it needs more is unknown
+    #[arg(long = "memory", value_name = "MIB", default_value_t = MEMORY_MIB, value_parser = clap::value_parser!(u32).range(512..))]
+    mib: u32,
+}
+
+impl MemoryArgs {
+    /// In bytes.
+    pub(crate) fn bytes(self) -> u64 {
+        u64::from(self.mib) << 20
+    }
+
+    /// As arguments of `serve`.
+    pub(crate) fn arguments(self) -> [String; 1] {
+        [format!("--memory={}", self.mib)]
+    }
+}
+
+impl Default for MemoryArgs {
+    fn default() -> Self {
+        Self { mib: MEMORY_MIB }
+    }
+}
+
+/// Far more than an ordinary pair takes, and little enough for a worker on each core of an ordinary machine.
+const MEMORY_MIB: u32 = 2048;
 
 /// How many worker processes there are.
 #[derive(Clone, Debug, Args)]
@@ -108,12 +140,20 @@ pub(crate) struct Faults {
     /// Panic
     #[arg(long = "panic-on", value_name = "ID", hide = true)]
     pub(crate) panic: Option<String>,
+    /// Take ever more memory
+    #[arg(long = "exhaust-on", value_name = "ID", hide = true)]
+    pub(crate) memory: Option<String>,
 }
 
 impl Faults {
     /// As arguments of `serve`.
     pub(crate) fn arguments(&self) -> Vec<String> {
-        let flags = [("--crash-on", &self.crash), ("--hang-on", &self.hang), ("--panic-on", &self.panic)];
+        let flags = [
+            ("--crash-on", &self.crash),
+            ("--hang-on", &self.hang),
+            ("--panic-on", &self.panic),
+            ("--exhaust-on", &self.memory),
+        ];
         flags.into_iter().filter_map(|(flag, id)| Some(format!("{flag}={}", id.as_ref()?))).collect()
     }
 }
@@ -145,7 +185,8 @@ fn placeholder(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), kind.trim().to_owned()))
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+/// A positive number of seconds.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.strip_suffix('s').unwrap_or(text).parse().map_err(|_| "write seconds, as in 5 or 0.5")?;
     if number <= 0.0 {
         return Err("a pair needs some time".to_owned());

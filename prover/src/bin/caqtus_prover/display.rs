@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use prover::Certificate;
 use prover::wire::{Answer, Outcome};
 use serde::Serialize;
 
@@ -112,7 +111,8 @@ pub(crate) fn paragraph(answer: &Answer) -> String {
         let _ = write!(text, ": {reason}");
     }
     let _ = writeln!(text, " ({:.1} ms, {} solver units)", answer.ms, answer.rlimit);
-    if !answer.assumptions.is_empty() {
+    // A proof tells what it takes for granted itself.
+    if !answer.assumptions.is_empty() && answer.certificate.is_none() {
         let _ = writeln!(text, "Taken for granted: {}", names(answer));
     }
     for (cap, count) in &answer.caps {
@@ -144,34 +144,6 @@ pub(crate) fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A proof to be read.
-pub(crate) fn proof(certificate: &Certificate) -> String {
-    let Certificate { prover, solver, limits: _, assumptions, steps, obligations, trials } = certificate;
-    let mut text = String::from("The proof:\n");
-    for (number, step) in (1..).zip(steps) {
-        let _ = writeln!(text, "{number:>3}. {}", step.rule);
-        // A step without a formula before it introduces something.
-        for (mark, formula) in [("from", &step.before), ("to", &step.after)] {
-            if !formula.is_empty() {
-                let _ = writeln!(text, "       {mark:<5}{}", formula.replace('\n', "\n            "));
-            }
-        }
-    }
-    let _ = writeln!(text, "It rests on {} that the solver confirmed:", count(obligations.len(), "claim"));
-    for (number, obligation) in (1..).zip(obligations) {
-        let _ = writeln!(text, "{number:>3}. {}", obligation.claim);
-    }
-    if assumptions.is_empty() {
-        text.push_str("It takes nothing for granted.\n");
-    } else {
-        text.push_str("It takes for granted:\n");
-        assumptions.iter().for_each(|assumption| _ = writeln!(text, "  {assumption}"));
-    }
-    let _ = writeln!(text, "The queries also agreed on {}.", count(*trials as usize, "random database"));
-    let _ = writeln!(text, "Made by prover {prover} with {solver}.");
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,24 +173,5 @@ mod tests {
         assert!(text.contains("\n  INSERT INTO t VALUES (NULL);\n"), "{text}");
         assert!(text.contains("left query returns 1 row:\n  (NULL)\n"), "{text}");
         assert!(text.contains("right query returns 0 rows"), "{text}");
-    }
-
-    #[test]
-    fn a_proof_shows_steps_claims_and_assumptions() {
-        let step = prover::cert::Step { rule: "split".to_owned(), before: "a".to_owned(), after: "b\nc".to_owned() };
-        let claim = prover::cert::Obligation { claim: "the condition is implied".to_owned(), smtlib: String::new() };
-        let text = proof(&Certificate {
-            prover: "1".to_owned(),
-            solver: "Z3 5".to_owned(),
-            limits: prover::Limits::default(),
-            assumptions: [prover::ir::Assumption::ExactArithmetic].into(),
-            steps: vec![step],
-            obligations: vec![claim],
-            trials: 200,
-        });
-        for part in ["1. split", "from a", "b\n            c", "1. the condition is implied", "exact-arithmetic", "200"]
-        {
-            assert!(text.contains(part), "{part} in {text}");
-        }
     }
 }

@@ -181,10 +181,12 @@ fn jobs(
             *last.lock().unwrap_or_else(PoisonError::into_inner) = seed.saturating_add(1);
             let request = Request {
                 id: seed.to_string(),
-                schema: case.ddl.clone().into(),
-                q1: case.left.clone().into(),
-                q2: case.right.clone().into(),
-                placeholders: BTreeMap::new(),
+                pair: prover::Pair {
+                    schema: case.ddl.clone().into(),
+                    q1: case.left.clone().into(),
+                    q2: case.right.clone().into(),
+                    placeholders: BTreeMap::new(),
+                },
                 limits: Some(Limits { seed: limits.seed.wrapping_add(seed), ..limits.clone() }),
                 task,
                 certificate: true,

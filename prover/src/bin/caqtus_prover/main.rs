@@ -7,12 +7,14 @@
 #![allow(clippy::print_stdout)]
 
 mod args;
+mod audit;
 mod bench;
 mod check;
 mod clock;
 mod display;
-mod front;
+mod explain;
 mod fuzz;
+mod memory;
 mod pairs;
 mod pool;
 mod prove;

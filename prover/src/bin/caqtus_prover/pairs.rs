@@ -1,11 +1,11 @@
 //! Files of pairs: one JSON object per line.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use prover::Limits;
 use prover::wire::{Answer, Outcome, Request, Task};
+use prover::{Limits, Pair};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -46,11 +46,8 @@ pub(crate) struct Row {
     pub(crate) id: String,
     #[serde(default)]
     pub(crate) suite: Option<String>,
-    pub(crate) schema: Value,
-    pub(crate) q1: Value,
-    pub(crate) q2: Value,
-    #[serde(default)]
-    pub(crate) placeholders: BTreeMap<String, String>,
+    #[serde(flatten)]
+    pub(crate) pair: Pair,
     #[serde(default)]
     pub(crate) expected: Option<Expected>,
 }
@@ -91,10 +88,9 @@ impl Row {
 
     /// What to ask for this row.
     pub(crate) fn request(self, schemas: &mut Schemas, limits: &Limits) -> Result<Box<Request>, String> {
-        let Self { id, schema, q1, q2, placeholders, .. } = self;
-        let schema = schemas.resolve(schema)?;
-        let limits = Some(limits.clone());
-        Ok(Box::new(Request { id, schema, q1, q2, placeholders, limits, task: Task::Decide, certificate: false }))
+        let Self { id, mut pair, .. } = self;
+        pair.schema = schemas.resolve(pair.schema)?;
+        Ok(Box::new(Request { id, pair, limits: Some(limits.clone()), task: Task::Decide, certificate: false }))
     }
 }
 
@@ -147,7 +143,7 @@ mod tests {
             not JSON"#;
         let schemas = Schemas::beside(&dir.path().join("pairs.jsonl"));
         let jobs: Vec<_> = jobs(text.as_bytes(), schemas, Limits::default()).collect();
-        let schema = |n: usize| &jobs[n].request.as_ref().expect("a request").schema;
+        let schema = |n: usize| &jobs[n].request.as_ref().expect("a request").pair.schema;
         assert_eq!(schema(0), "CREATE TABLE u(b INT)");
         assert_eq!(jobs[0].tag, Some(Expected::Neq));
         assert_eq!(schema(1), "CREATE TABLE t(a INT)");

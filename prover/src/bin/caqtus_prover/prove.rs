@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::{ArgGroup, Args};
-use prover::wire::{Answer, Request, Task};
+use prover::Pair;
+use prover::wire::{Answer, Outcome, Request, Task};
 use serde::Serialize;
 
 use crate::args::{CountArgs, LimitArgs, PairArgs, WorkerArgs, file_text, query_text};
 use crate::display::{self, Progress, Tally};
 use crate::pairs::{self, Expected, Schemas};
 use crate::pool::{self, End, Job};
-use crate::{INTERRUPTED, clock};
+use crate::{INTERRUPTED, clock, explain};
 
 /// Prove or refute a pair of queries, or a file of pairs
 ///
@@ -76,10 +77,12 @@ pub(crate) fn request(pair: &PairArgs, limits: prover::Limits, task: Task) -> an
     };
     Ok(Request {
         id: "pair".to_owned(),
-        schema: file_text(schema, "the schema in")?.into(),
-        q1: query_text(left)?.into(),
-        q2: query_text(right)?.into(),
-        placeholders: pair.placeholders.iter().cloned().collect(),
+        pair: Pair {
+            schema: file_text(schema, "the schema in")?.into(),
+            q1: query_text(left)?.into(),
+            q2: query_text(right)?.into(),
+            placeholders: pair.placeholders.iter().cloned().collect(),
+        },
         limits: Some(limits),
         task,
         certificate: false,
@@ -105,6 +108,7 @@ fn one(args: &ProveArgs) -> anyhow::Result<u8> {
         match &answer.certificate {
             Some(certificate) => std::fs::write(path, serde_json::to_string_pretty(certificate)?)
                 .with_context(|| format!("cannot write the certificate to {}", path.display()))?,
+            None if answer.verdict == Outcome::Proven => bail!("the proof is too long for a certificate"),
             None => eprintln!("no certificate written: there is no proof"),
         }
     }
@@ -117,7 +121,7 @@ fn one(args: &ProveArgs) -> anyhow::Result<u8> {
     } else {
         write!(out, "{}", display::paragraph(&answer))?;
         if let Some(certificate) = &answer.certificate {
-            write!(out, "{}", display::proof(certificate))?;
+            write!(out, "{}", explain::proof(certificate))?;
         }
     }
     let mut tally = Tally::default();

@@ -7,10 +7,11 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
+use prover::Verdict;
 use prover::wire::{Answer, FrameError, Request, Task, read_frame, write_frame};
 
-use crate::args::Faults;
-use crate::{COULD_NOT_RUN, GOOD, clock, front};
+use crate::args::{Faults, MemoryArgs};
+use crate::{COULD_NOT_RUN, GOOD, audit, clock, memory};
 
 /// Decide pairs read from standard input, for another program
 ///
@@ -30,6 +31,8 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) end_with_input: bool,
     #[command(flatten)]
+    memory: MemoryArgs,
+    #[command(flatten)]
     faults: Faults,
 }
 
@@ -44,6 +47,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<u8> {
         let place = info.location().map(|l| format!(" at {}:{}", l.file(), l.line())).unwrap_or_default();
         *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = format!("{}{place}", message(info.payload()));
     }));
+    memory::limit(args.memory.bytes())?;
     let mut requests = read_ahead(args.end_with_input);
     loop {
         let faults = args.faults.clone();
@@ -133,17 +137,20 @@ fn answer(request: &Request, faults: &Faults) -> (Answer, bool) {
 }
 
 fn decide(request: &Request) -> Answer {
-    let (schema, left, right) = match front::read_pair(request) {
-        Ok(pair) => pair,
+    let (schema, left, right) = match request.pair.read() {
+        Ok(plans) => plans,
         Err(reason) => return Answer::unknown(&request.id, reason.to_string()),
     };
     let limits = request.limits.clone().unwrap_or_default();
-    let report = match request.task {
+    let mut report = match request.task {
         Task::Decide => prover::decide(&schema, &left, &right, &limits),
-        Task::Refute => front::refute_only(&schema, &left, &right, &limits),
-        Task::Audit => return front::audit(&request.id, &schema, &left, &right, &limits, true),
-        Task::AuditDiffering => return front::audit(&request.id, &schema, &left, &right, &limits, false),
+        Task::Refute => prover::refute_only(&schema, &left, &right, &limits),
+        Task::Audit => return audit::audit(&request.id, &schema, &left, &right, &limits, true),
+        Task::AuditDiffering => return audit::audit(&request.id, &schema, &left, &right, &limits, false),
     };
+    if let Verdict::Proven(certificate) = &mut report.verdict {
+        certificate.pair = Some(request.pair.clone());
+    }
     Answer::new(&request.id, report, request.certificate)
 }
 
@@ -157,6 +164,9 @@ fn misbehave(request: &Request, faults: &Faults) {
     }
     while is(&faults.hang) {
         std::thread::park();
+    }
+    if is(&faults.memory) {
+        memory::exhaust();
     }
 }
 

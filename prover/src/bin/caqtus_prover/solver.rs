@@ -22,7 +22,7 @@ pub(crate) fn usable() -> Result<(), String> {
 }
 
 /// The number in `Z3 5.4.0.0 build hashcode ...`.
-fn number(full: &str) -> &str {
+pub(crate) fn number(full: &str) -> &str {
     full.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit())).unwrap_or(full)
 }
 

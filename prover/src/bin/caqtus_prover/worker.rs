@@ -120,7 +120,8 @@ impl Worker {
 
     fn start(&self) -> std::io::Result<Pipes> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["serve", "--end-with-input"]).args(self.args.faults.arguments());
+        command.args(["serve", "--end-with-input"]);
+        command.args(self.args.memory.arguments()).args(self.args.faults.arguments());
         // A process group of its own keeps Ctrl-C with this process, which then ends its workers itself.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut state = self.slot.lock();

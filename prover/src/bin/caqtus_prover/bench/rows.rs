@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use prover::Limits;
+use prover::{Limits, Pair};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -94,7 +94,7 @@ pub(super) fn read(dir: &Path, suites: &str, limits: &Limits) -> anyhow::Result<
             };
             for (row, expected, disputed) in rows {
                 let suite = row.suite.clone().unwrap_or_else(|| stem.clone());
-                let features = features::of(&row.q1, &row.q2);
+                let features = features::of(&row.pair.q1, &row.pair.q2);
                 let id = row.id.clone();
                 let request = row.request(&mut schemas, limits).map_err(|message| unreadable(&id, &message));
                 jobs.push(Job { tag: Tag { suite, expected, disputed, features }, request });
@@ -127,10 +127,7 @@ fn rows_of(candidates: Candidates, labels: &Labels) -> Vec<(Row, Expected, bool)
         let row = Row {
             id: format!("{id}#{index}"),
             suite: suite.clone(),
-            schema: schema.clone(),
-            q1: seed.clone(),
-            q2: candidate,
-            placeholders: placeholders.clone(),
+            pair: Pair { schema: schema.clone(), q1: seed.clone(), q2: candidate, placeholders: placeholders.clone() },
             expected: None,
         };
         (row, label.expected(), label.same && label.differs)
