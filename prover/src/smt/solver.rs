@@ -36,8 +36,15 @@ pub fn unsat(script: &str, rlimit: u32) -> Answer {
     solve(script, rlimit).0
 }
 
+/// Bytes of a script beyond which Z3 is not asked: it spends minutes on simplifying such a script, which its resource
+/// units do not count, and has hardly ever an answer in the end.
+const SCRIPT_BYTES_MAX: usize = 256 << 10;
+
 /// The answer, and the resource units it took.
 pub fn solve(script: &str, rlimit: u32) -> (Answer, u64) {
+    if script.len() > SCRIPT_BYTES_MAX {
+        return (Answer::Unknown("the script is too long".to_owned()), 0);
+    }
     let assertions = match assertions(script) {
         Ok(count) => count,
         Err(reason) => return (Answer::Unknown(reason), 0),
@@ -143,6 +150,13 @@ mod tests {
         assert_eq!(unsat(script, RLIMIT), Answer::Unsat);
         // Assertions are counted, also those that say nothing or say it twice.
         assert_eq!(unsat("(assert true)(assert true)(assert (and true (not false)))", RLIMIT), Answer::Sat);
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_asked() {
+        let script = |padding: usize| format!("(assert false);{}", "x".repeat(padding));
+        assert_eq!(unsat(&script(1000), RLIMIT), Answer::Unsat);
+        assert!(matches!(unsat(&script(SCRIPT_BYTES_MAX), RLIMIT), Answer::Unknown(_)));
     }
 
     #[test]

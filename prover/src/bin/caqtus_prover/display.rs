@@ -128,6 +128,10 @@ pub(crate) fn paragraph(answer: &Answer) -> String {
         }
         for (side, rows) in [("left", &answer.left_rows), ("right", &answer.right_rows)] {
             let Some(rows) = rows else { continue };
+            if rows.is_empty() {
+                let _ = writeln!(text, "The {side} query returns no row.");
+                continue;
+            }
             let _ = writeln!(text, "The {side} query returns {}:", count(rows.len(), "row"));
             rows.iter().for_each(|row| _ = writeln!(text, "  {row}"));
         }
@@ -172,6 +176,6 @@ mod tests {
         assert!(text.starts_with("refuted ("), "{text}");
         assert!(text.contains("\n  INSERT INTO t VALUES (NULL);\n"), "{text}");
         assert!(text.contains("left query returns 1 row:\n  (NULL)\n"), "{text}");
-        assert!(text.contains("right query returns 0 rows"), "{text}");
+        assert!(text.contains("right query returns no row.\n"), "{text}");
     }
 }
