@@ -1,4 +1,4 @@
-//! Dates that move by days and months, where PostgreSQL, DuckDB and MySQL agree.
+//! Dates that move by days and months, where the large engines agree.
 
 use crate::civil;
 use crate::ir::{Expr, Type, Value};
@@ -41,7 +41,8 @@ pub(super) fn shift<'e>(name: &str, args: &'e [Expr]) -> Option<(Shift, &'e Expr
     Some((if back { Shift { months: -months, days: -days } } else { Shift { months, days } }, moved))
 }
 
-/// `interval '3' month`, `interval 3 month` and `interval '3 months'`.
+/// `interval '3' month`, `interval 3 month` and `interval '3 months'`. After a quoted number alone, a unit that is not
+/// the standard's, such as `week`, is a name to PostgreSQL, and the number counts seconds.
 fn interval(expr: &Expr) -> Option<Shift> {
     let Expr::Call { name, args, .. } = expr else { return None };
     let text = |arg: &'_ Expr| if let Expr::Literal(Value::Text(t), _) = arg { Some(t.to_lowercase()) } else { None };
@@ -55,7 +56,7 @@ fn interval(expr: &Expr) -> Option<Shift> {
     let unit = unit.trim();
     Some(match unit.strip_suffix('s').unwrap_or(unit) {
         "day" => Shift { months: 0, days: amount },
-        "week" => Shift { months: 0, days: 7 * amount },
+        "week" if texts.len() == 1 => Shift { months: 0, days: 7 * amount },
         "month" => Shift { months: amount, days: 0 },
         "year" => Shift { months: 12 * amount, days: 0 },
         _ => return None,

@@ -180,7 +180,7 @@ impl<'d> Machine<'d> {
                     check_cut(&sorted, start)?;
                     check_cut(&sorted, end)?;
                     if start > 0 || end < sorted.len() {
-                        self.note_nulls(order, sorted.iter().map(|(key, _)| key.as_slice()));
+                        self.note_nulls(order, &sorted, |(key, _)| key);
                     }
                 }
                 for (_, row) in sorted.into_iter().take(end).skip(start) {
@@ -469,9 +469,9 @@ impl<'d> Machine<'d> {
     }
 
     /// Notes if rows with these keys are ordered by where NULLs go, which engines differ on unless it is written.
-    pub(super) fn note_nulls<'k>(&self, order: &[SortKey], keys: impl Iterator<Item = &'k [Value]> + Clone) {
+    pub(super) fn note_nulls<T>(&self, order: &[SortKey], rows: &[T], key_of: impl Fn(&T) -> &[Value]) {
         let open = |(at, key): (usize, &SortKey)| {
-            let mut nulls = keys.clone().filter_map(|k| k.get(at)).map(Value::is_null);
+            let mut nulls = rows.iter().map(|row| key_of(row)[at].is_null());
             key.nulls_first.is_none() && nulls.next().is_some_and(|first| nulls.any(|other| other != first))
         };
         if order.iter().enumerate().any(open) {

@@ -263,7 +263,7 @@ impl Machine<'_> {
                 partition.check_ties()?;
             }
             if !(whole && matches!(window.function, Function::Aggregate(_))) {
-                self.note_nulls(&window.order, partition.rows.iter().map(|item| item.key.as_slice()));
+                self.note_nulls(&window.order, &partition.rows, |item| &item.key);
             }
             for at in 0..partition.rows.len() {
                 self.spend()?;

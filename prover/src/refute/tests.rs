@@ -259,3 +259,11 @@ fn what_engines_decide_differently_refutes_nothing() {
     );
     assert!(find("SELECT a FROM t ORDER BY a LIMIT 1", "SELECT a FROM t ORDER BY a LIMIT 2").contains("Differs"));
 }
+
+#[test]
+fn decimals_between_whole_numbers_are_tried() {
+    let schema = crate::lower::schema("CREATE TABLE t (a DECIMAL(10,2))", &std::collections::BTreeMap::new()).unwrap();
+    let query = |sql| crate::lower::query(&schema, sql).unwrap();
+    let (left, right) = (query("SELECT a FROM t WHERE a > 1"), query("SELECT a FROM t WHERE a >= 2"));
+    assert!(matches!(search(&schema, &left, &right, 1, 200, FUEL), Search::Differs(_)));
+}

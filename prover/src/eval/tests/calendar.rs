@@ -32,7 +32,7 @@ fn dates_move_by_whole_days_months_and_years() {
     expect_value(plus(date("2001-01-31"), &["1", "month"]), "2001-02-28");
     expect_value(plus(date("2001-01-15"), &["-1", "month"]), "2000-12-15");
     expect_value(minus(date("2000-02-29"), &["1", "year"]), "1999-02-28");
-    expect_value(plus(date("2001-12-31"), &["1", "WEEKS"]), "2002-01-07");
+    expect_value(plus(date("2001-12-31"), &["1 WEEK"]), "2002-01-07");
     expect_value(plus(date("9999-11-30"), &["1", "month"]), "9999-12-30");
     expect_value(plus(moment("2001-01-31 04:05:06"), &["1", "month"]), "2001-02-28 04:05:06");
     let turned = call("add_date_op", vec![interval(&["1", "day"]), date("2001-01-01")], Type::Date);
@@ -43,7 +43,9 @@ fn dates_move_by_whole_days_months_and_years() {
 
 #[test]
 fn what_engines_move_differently_has_no_meaning() {
-    for parts in [&["1", "hour"][..], &["1.5", "day"], &["1-2", "year", "month"], &["1"], &["1 day 2 hours"]] {
+    for parts in
+        [&["1", "hour"][..], &["1.5", "day"], &["1-2", "year", "month"], &["1"], &["1", "week"], &["1 day 2 hours"]]
+    {
         expect_opaque(plus(date("2001-01-01"), parts));
     }
     expect_opaque(plus(date("9999-12-31"), &["1", "day"]));
