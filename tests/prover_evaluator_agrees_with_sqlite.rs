@@ -78,7 +78,7 @@ fn read(row: Vec<Cell>) -> Row {
         Cell::Int(n) => Value::Int(n),
         Cell::Real(d) => Value::Double(d),
         Cell::Text(bytes) => Value::Text(String::from_utf8(bytes).expect("the databases hold UTF-8")),
-        other => panic!("no query makes {other:?}"),
+        Cell::Blob(bytes) => panic!("no query makes the blob {bytes:?}"),
     };
     row.into_iter().map(value).collect()
 }
