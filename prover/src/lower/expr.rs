@@ -318,22 +318,32 @@ impl Lowerer<'_> {
         Ok(Expr::Case { branches, otherwise: Box::new(otherwise), ty })
     }
 
-    /// The branches whose condition is not constantly FALSE or NULL. A branch that is never taken may still decide
+    /// The branches that constant conditions leave, the last being ELSE. A branch that is never taken may still decide
     /// into which type an engine converts the others, unless each keeps its own.
     fn live_branches(&mut self, conditions: Vec<Expr>, mut values: Vec<Expr>) -> Option<(Vec<Expr>, Vec<Expr>)> {
-        let otherwise = values.pop()?;
+        let mut otherwise = values.pop()?;
         let before = conditions.len();
-        let (conditions, mut values): (Vec<Expr>, Vec<Expr>) = conditions
-            .into_iter()
-            .zip(values)
-            .filter(|(c, _)| !matches!(c, Expr::Literal(Value::Bool(false) | Value::Null, _)))
-            .unzip();
-        if conditions.len() == before {
+        let mut live = (Vec::new(), Vec::new());
+        for (condition, value) in conditions.into_iter().zip(values) {
+            match condition {
+                Expr::Literal(Value::Bool(false) | Value::Null, _) => {}
+                // What comes after is never reached.
+                Expr::Literal(Value::Bool(true), _) => {
+                    otherwise = value;
+                    break;
+                }
+                _ => {
+                    live.0.push(condition);
+                    live.1.push(value);
+                }
+            }
+        }
+        if live.0.len() == before {
             return None;
         }
         self.assumptions.insert(Assumption::CaseKeepsBranchTypes);
-        values.push(otherwise);
-        Some((conditions, values))
+        live.1.push(otherwise);
+        Some(live)
     }
 
     /// A conversion that is written.
