@@ -22,7 +22,7 @@ fn table(name: &str, columns: &[(Type, bool)]) -> Table {
 fn schema() -> Schema {
     let nullable = table("t", &[(Type::Integer, false), (Type::Text, false)]);
     let other = table("s", &[(Type::Integer, true)]);
-    Schema { tables: vec![nullable, other] }
+    Schema { tables: vec![nullable, other], ..Schema::default() }
 }
 
 fn scan(schema: &Schema, table: TableId) -> Plan {
@@ -110,7 +110,7 @@ fn texts_come_back_in_order() {
 
 #[test]
 fn there_is_no_day_between_two_days() {
-    let schema = Schema { tables: vec![table("t", &[(Type::Date, true)])] };
+    let schema = Schema { tables: vec![table("t", &[(Type::Date, true)])], ..Schema::default() };
     let date = |text: &str| Expr::Literal(Value::Text(text.to_owned()), Type::Date);
     let rows = |op, text| scan(&schema, 0).filter(compare(op, Expr::column(0, Type::Date), date(text)));
     let after = rows(CompareOp::Gt, "2020-02-28");
