@@ -142,7 +142,7 @@ fn prove(schema: &Schema, left: &Query, right: &Query, limits: &Limits, report: 
 }
 
 /// The plan without the columns that only serve the order.
-fn visible(query: &Query) -> Plan {
+pub(crate) fn visible(query: &Query) -> Plan {
     let types = query.plan.types();
     if types.len() == query.visible {
         return query.plan.clone();

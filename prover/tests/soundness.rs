@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use prover::ir::Assumption;
 use prover::{Limits, Verdict, lower, prove_only};
 
 /// Whether the prover proves a pair when no evaluated database keeps it from it.
@@ -152,4 +153,18 @@ fn a_pattern_may_match_without_regard_to_case() {
     never_proven(schema, "SELECT 'abc' LIKE 'A%' FROM t", "SELECT FALSE FROM t");
     assert!(proven(schema, "SELECT 'abc' LIKE 'b%' FROM t", "SELECT FALSE FROM t"));
     assert!(proven(schema, "SELECT 'abc' LIKE 'a%' FROM t", "SELECT TRUE FROM t"));
+}
+
+#[test]
+fn comparing_rows_by_parts_is_taken_for_granted() {
+    let schema = lower::schema("CREATE TABLE t(a INT, b INT, c INT)", &BTreeMap::new()).expect("a schema");
+    for (text, expected) in [
+        ("SELECT 1 FROM t WHERE (a, b) = (b, c)", true),
+        ("SELECT 1 FROM t WHERE (a, b) IN ((1, 2))", true),
+        ("SELECT 1 FROM t WHERE (a, b) IN (SELECT b, c FROM t)", true),
+        ("SELECT 1 FROM t WHERE a = b AND b IN (1, 2) AND c IN (SELECT b FROM t)", false),
+    ] {
+        let query = lower::query(&schema, text).expect(text);
+        assert_eq!(query.assumptions.contains(&Assumption::RowsCompareByParts), expected, "{text}");
+    }
 }

@@ -49,6 +49,8 @@ pub enum Assumption {
     CaseKeepsBranchTypes,
     /// NULLs sort at one end, the same one in both queries.
     NullsSortAtOneEnd,
+    /// Rows of several values compare part by part, and are NULL where that is: `(a, b) = (c, d)` is `a = c AND b = d`.
+    RowsCompareByParts,
 }
 
 impl Assumption {

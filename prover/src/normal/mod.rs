@@ -3,7 +3,11 @@
 pub(crate) mod build;
 pub(crate) mod determine;
 pub(crate) mod distinct;
+#[cfg(test)]
+mod laws;
 pub(crate) mod make;
+#[cfg(test)]
+pub(crate) mod meaning;
 mod show;
 pub(crate) mod simplify;
 pub(crate) mod subst;

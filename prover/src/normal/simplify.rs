@@ -161,13 +161,15 @@ fn eliminate_determined(cx: &Cx<'_>, term: &mut Term) -> bool {
     let mut free = FreeVars::default();
     for (var, rel) in term.vars.clone() {
         let Rel::Distinct(nf) = &rel else { continue };
-        // The relations of other variables may depend on this one (LATERAL): left alone.
         let width = cx.row(var, &rel).len();
         let equal = equal_to(term, &mut free, var, true);
         if equal.len() < width || equal.values().any(|(v, _)| free.val(v).contains(&var)) {
             continue;
         }
         let values: Vec<V> = (0..width).map(|i| equal[&i].0.clone()).collect();
+        if entangles(term, &mut free, var, &values) {
+            continue;
+        }
         let member = make::or(nf.terms.iter().map(|t| {
             let mut t = subst::open(cx, t);
             for (out, value) in t.out.iter().zip(&values) {
@@ -183,6 +185,26 @@ fn eliminate_determined(cx: &Cx<'_>, term: &mut Term) -> bool {
         return true;
     }
     false
+}
+
+/// Whether replacing a variable by values would let a relation depend on its own row: one of the values is of a variable
+/// whose relation depends (LATERAL) on the one replaced.
+fn entangles(term: &Term, free: &mut FreeVars, var: Var, values: &[V]) -> bool {
+    let mut dependent = BTreeSet::from([var]);
+    loop {
+        let before = dependent.len();
+        for (other, rel) in &term.vars {
+            if let Rel::Distinct(nf) = rel
+                && !free.nf(nf).is_disjoint(&dependent)
+            {
+                dependent.insert(*other);
+            }
+        }
+        if dependent.len() == before {
+            break;
+        }
+    }
+    values.iter().any(|v| !free.val(v).is_disjoint(&dependent))
 }
 
 /// A row found by an equality on a key is a function of the key's value: the variable goes, the row's columns become
@@ -207,6 +229,9 @@ fn lookup_key(cx: &Cx<'_>, term: &mut Term) -> bool {
         let keys = &cx.schema.tables[table].keys;
         let Some(key) = keys.iter().position(|k| k.columns.iter().all(|c| equal.contains_key(c))) else { continue };
         let at: Vec<V> = keys[key].columns.iter().map(|c| equal[c].0.clone()).collect();
+        if entangles(term, &mut free, var, &at) {
+            continue;
+        }
         let row = lookup_row(cx, table, key, &at);
         let exists = subst::has(table, key, at);
         *term = subst::instantiate(cx, term, &HashMap::from([(var, row)]));
