@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::simplify::{self, Mode};
-use super::subst::{FreeVars, Rewrite, Walk};
+use super::subst::{self, FreeVars, Rewrite, Walk};
 use super::term::{Cmp, F, Formula, Nf, Rel, Term, V, Val, Var};
 use super::{Cx, make};
 use crate::ir::{Type, Value};
@@ -12,7 +12,7 @@ use crate::ir::{Type, Value};
 /// Each row of the sum once: one variable that ranges over the distinct rows, without the columns that follow from
 /// others.
 pub(crate) fn distinct(cx: &Cx<'_>, nf: Nf) -> Nf {
-    let mut nf = simplify::simplify_all(cx, nf, Mode::Set);
+    let mut nf = merge_alternatives(cx, simplify::simplify_all(cx, nf, Mode::Set));
     nf.terms.sort();
     nf.terms.dedup();
     if nf.terms.is_empty() {
@@ -40,6 +40,64 @@ pub(crate) fn distinct(cx: &Cx<'_>, nf: Nf) -> Nf {
         })
         .collect();
     Nf { terms: vec![Term { vars: vec![(var, rel)], phi: Vec::new(), weight: make::int(1), out }] }
+}
+
+/// Terms that yield the same rows under different conditions are one term under their disjunction, so that the two
+/// halves of an outer join become its preserved side again.
+fn merge_alternatives(cx: &Cx<'_>, nf: Nf) -> Nf {
+    if nf.terms.len() < 2 || nf.terms.len() > ALTERNATIVES_MAX {
+        return nf;
+    }
+    let mut merged: Vec<Term> = Vec::new();
+    let mut changed = false;
+    for term in &nf.terms {
+        let term = only_needed(cx, term);
+        let place = merged.iter().enumerate().find_map(|(i, other)| Some((i, alternative(cx, other, &term)?)));
+        match place {
+            Some((i, both)) => {
+                merged[i] = both;
+                changed = true;
+            }
+            None => merged.push(term),
+        }
+    }
+    if changed { simplify::simplify_all(cx, Nf { terms: merged }, Mode::Set) } else { nf }
+}
+
+/// Terms among which alternatives are looked for.
+const ALTERNATIVES_MAX: usize = 12;
+
+/// The term with the variables that its row does not mention under EXISTS (set mode).
+fn only_needed(cx: &Cx<'_>, term: &Term) -> Term {
+    let mut free = FreeVars::default();
+    let mut needed: BTreeSet<Var> =
+        term.out.iter().flat_map(|v| free.val(v).iter().copied().collect::<Vec<_>>()).collect();
+    for (_, rel) in term.vars.iter().rev() {
+        if let Rel::Distinct(nf) = rel {
+            needed.extend(free.nf(nf));
+        }
+    }
+    let (kept, dropped): (Vec<_>, Vec<_>) = term.vars.iter().cloned().partition(|(v, _)| needed.contains(v));
+    if dropped.is_empty() {
+        return term.clone();
+    }
+    let gone: BTreeSet<Var> = dropped.iter().map(|(v, _)| *v).collect();
+    let (inside, outside): (Vec<F>, Vec<F>) =
+        term.phi.iter().cloned().partition(|f| !free.formula(f).is_disjoint(&gone));
+    let hidden = Term { vars: dropped, phi: inside, weight: make::int(1), out: Vec::new() };
+    let mut new = Term { vars: kept, phi: outside, weight: make::int(1), out: term.out.clone() };
+    new.restrict(&simplify::exists(cx, subst::open(cx, &hidden)));
+    new
+}
+
+/// One term for both, if some renaming of the second's variables makes their rows the same.
+fn alternative(cx: &Cx<'_>, first: &Term, second: &Term) -> Option<Term> {
+    let mapped = subst::renamed(cx, first, second).into_iter().find(|mapped| mapped.out == first.out)?;
+    let (common, own): (Vec<F>, Vec<F>) = first.phi.iter().cloned().partition(|f| mapped.phi.contains(f));
+    let other = make::and(mapped.phi.iter().filter(|f| !common.contains(f)).cloned());
+    let mut both = Term { phi: common, ..first.clone() };
+    both.restrict(&make::or([make::and(own), other]));
+    Some(both)
 }
 
 struct Reduced {
@@ -139,7 +197,7 @@ fn rewrite_over(v: &V, known: &HashMap<V, V>, bound: &BTreeSet<Var>, free: &mut 
         }
         Val::Call { name, args, ty, strict } => {
             let args = args.iter().map(|a| rewrite_over(a, known, bound, free)).collect::<Option<_>>()?;
-            Some(super::subst::make_call(name, args, ty, *strict))
+            Some(subst::make_call(name, args, ty, *strict))
         }
         Val::Lookup { table, key, at, column, ty } => {
             let at = at.iter().map(|a| rewrite_over(a, known, bound, free)).collect::<Option<_>>()?;
@@ -185,7 +243,7 @@ pub(crate) fn push_conditions(cx: &Cx<'_>, term: &mut Term) -> bool {
         let mut body = (**nf).clone();
         for part in &mut body.terms {
             let rows = HashMap::from([(var, part.out.clone())]);
-            let rewrite = super::subst::Rows(&rows);
+            let rewrite = subst::Rows(&rows);
             let mut walk = Walk::new(cx, &rewrite);
             let conditions: Vec<F> = inside.iter().map(|f| walk.formula(f)).collect();
             conditions.iter().for_each(|f| part.restrict(f));
@@ -197,7 +255,7 @@ pub(crate) fn push_conditions(cx: &Cx<'_>, term: &mut Term) -> bool {
             return true;
         };
         let rows = HashMap::from([(var, new.out)]);
-        let mut replaced = super::subst::instantiate(cx, term, &rows);
+        let mut replaced = subst::instantiate(cx, term, &rows);
         replaced.vars.extend(new.vars);
         replaced.phi.extend(new.phi);
         *term = replaced;

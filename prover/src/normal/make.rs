@@ -263,6 +263,8 @@ pub(crate) fn case(c: &F, a: V, b: V) -> V {
         Formula::False => return b,
         _ if a == b => return a,
         Formula::Not(inner) => return case(inner, b, a),
+        // NULL where the other is NULL anyway.
+        Formula::Null(v) if *v == b && matches!(*a, Val::Null(_)) => return b,
         _ => {}
     }
     if a.ty() == Type::Boolean || b.ty() == Type::Boolean {

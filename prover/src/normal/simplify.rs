@@ -541,29 +541,9 @@ pub(crate) fn without(cx: &Cx<'_>, left: &Nf, right: &Nf) -> Option<Nf> {
 
 /// What the term `narrow` asks of its rows beyond what `wide` asks of the same rows, if the two are otherwise the same.
 fn extra_conditions(cx: &Cx<'_>, wide: &Term, narrow: &Term) -> Option<F> {
-    if wide.vars.len() != narrow.vars.len() || wide.weight != narrow.weight {
-        return None;
-    }
-    let n = wide.vars.len();
-    let mut orders: Vec<Vec<usize>> = vec![Vec::new()];
-    for (_, rel) in &narrow.vars {
-        orders = orders
-            .iter()
-            .flat_map(|chosen| {
-                (0..n).filter(|i| !chosen.contains(i) && wide.vars[*i].1 == *rel).map(|i| [&chosen[..], &[i]].concat())
-            })
-            .take(TERMS_MAX)
-            .collect();
-    }
-    orders.into_iter().find_map(|order| {
-        let rows = narrow
-            .vars
-            .iter()
-            .zip(order)
-            .map(|((var, _), i)| (*var, cx.row(wide.vars[i].0, &wide.vars[i].1)))
-            .collect();
-        let mapped = subst::instantiate(cx, narrow, &rows);
-        let same = mapped.out == wide.out && wide.phi.iter().all(|f| mapped.phi.contains(f));
+    subst::renamed(cx, wide, narrow).into_iter().find_map(|mapped| {
+        let same =
+            mapped.out == wide.out && mapped.weight == wide.weight && wide.phi.iter().all(|f| mapped.phi.contains(f));
         same.then(|| make::and(mapped.phi.into_iter().filter(|f| !wide.phi.contains(f))))
     })
 }

@@ -171,20 +171,10 @@ pub(crate) fn make_call(name: &str, args: Vec<V>, ty: &Type, strict: bool) -> V 
 
 /// The value of a function whose meaning all engines share, on plain texts and numbers.
 fn fold(name: &str, args: &[V], ty: &Type) -> Option<Value> {
-    let literals: Option<Vec<Expr>> = args
-        .iter()
-        .map(|a| match &**a {
-            Val::Lit(value @ (Value::Int(_) | Value::Number(_)), ty) => Some(Expr::Literal(value.clone(), ty.clone())),
-            Val::Lit(Value::Text(text), Type::Text) if text.is_ascii() => {
-                Some(Expr::Literal(Value::Text(text.clone()), Type::Text))
-            }
-            _ => None,
-        })
-        .collect();
-    let args = literals.filter(|a| !a.is_empty())?;
-    if !FOLDED.contains(&name) {
+    if !FOLDED.contains(&name) || args.is_empty() {
         return None;
     }
+    let args: Vec<Expr> = args.iter().map(constant).collect::<Option<_>>()?;
     let call = |args| eval::constant(&Expr::Call { name: name.to_owned(), args, ty: ty.clone() });
     if name == "like" {
         // Engines where equal texts are identical may still match patterns without regard to case.
@@ -200,9 +190,37 @@ fn fold(name: &str, args: &[V], ty: &Type) -> Option<Value> {
     (!value.is_null()).then_some(value)
 }
 
+/// A constant argument: a number, a plain text, a date, or an interval as it is written.
+fn constant(v: &V) -> Option<Expr> {
+    match &**v {
+        Val::Lit(value @ (Value::Int(_) | Value::Number(_)), ty) => Some(Expr::Literal(value.clone(), ty.clone())),
+        Val::Lit(Value::Text(text), ty @ (Type::Text | Type::Date | Type::Timestamp)) if text.is_ascii() => {
+            Some(Expr::Literal(Value::Text(text.clone()), ty.clone()))
+        }
+        Val::Call { name, args, ty, .. } if name == "interval" => {
+            let args = args.iter().map(constant).collect::<Option<_>>()?;
+            Some(Expr::Call { name: name.clone(), args, ty: ty.clone() })
+        }
+        _ => None,
+    }
+}
+
 /// Functions that are evaluated on constants.
 const FOLDED: &[&str] = &[
     "abs",
+    "add_date_op",
+    "add_months",
+    "adddate",
+    "date_add",
+    "date_add_op",
+    "date_sub",
+    "date_sub_op",
+    "extract_day",
+    "extract_month",
+    "extract_year",
+    "month",
+    "subdate",
+    "year",
     "char_length",
     "concat",
     "concat_op",
@@ -315,6 +333,34 @@ pub(crate) fn open(cx: &Cx<'_>, term: &Term) -> Term {
     // A lateral right side may refer to the variables left of it.
     opened.vars = term.vars.iter().zip(names).map(|((_, rel), new)| (new, walk.rel(rel))).collect();
     opened
+}
+
+/// Renamings tried to bring one term over another's rows.
+const RENAMINGS_MAX: usize = 24;
+
+/// A term over the rows of another that sums over the same relations, in every way (within a bound) in which its
+/// variables can take the other's places.
+pub(crate) fn renamed(cx: &Cx<'_>, onto: &Term, term: &Term) -> Vec<Term> {
+    let n = onto.vars.len();
+    if term.vars.len() != n {
+        return Vec::new();
+    }
+    let mut orders: Vec<Vec<usize>> = vec![Vec::new()];
+    for (_, rel) in &term.vars {
+        orders = orders
+            .iter()
+            .flat_map(|chosen| {
+                (0..n).filter(|i| !chosen.contains(i) && onto.vars[*i].1 == *rel).map(|i| [&chosen[..], &[i]].concat())
+            })
+            .take(RENAMINGS_MAX)
+            .collect();
+    }
+    let map = |order: Vec<usize>| {
+        let places = term.vars.iter().zip(order);
+        let rows = places.map(|((var, _), i)| (*var, cx.row(onto.vars[i].0, &onto.vars[i].1))).collect();
+        instantiate(cx, term, &rows)
+    };
+    orders.into_iter().map(map).collect()
 }
 
 /// The term with some of its variables replaced by rows of values.

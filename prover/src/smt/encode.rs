@@ -23,9 +23,9 @@ use crate::normal::{Cx, make, simplify, subst};
 /// Witnesses of witnesses.
 const GENERATIONS_MAX: u32 = 3;
 /// Rows in one question.
-const ROWS_MAX: usize = 120;
+const ROWS_MAX: usize = 60;
 /// Instances of one definition.
-const INSTANCES_MAX: usize = 400;
+const INSTANCES_MAX: usize = 200;
 /// Monomials of one expanded product.
 const MONOMIALS_MAX: usize = 200;
 
