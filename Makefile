@@ -28,7 +28,7 @@ prover: tools z3
 
 # The same checks as in continuous integration.
 test: tools z3
-	cargo fmt --check
+	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --workspace --locked
 

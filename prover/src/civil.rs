@@ -16,7 +16,6 @@ pub(crate) fn date(days: i64) -> String {
 }
 
 /// The day of a date in ISO form; `None` if there is no such day.
-#[cfg(feature = "solver")]
 pub(crate) fn days(text: &str) -> Option<i64> {
     let mut parts = text.splitn(3, '-').map(|part| part.parse::<i64>().ok());
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
@@ -39,7 +38,6 @@ mod tests {
         assert_eq!(date(-1), "1969-12-31");
     }
 
-    #[cfg(feature = "solver")]
     #[test]
     fn dates_and_back() {
         for day in (-200_000..200_000).step_by(37) {

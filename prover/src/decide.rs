@@ -75,7 +75,7 @@ pub(crate) fn symbolic_search(schema: &Schema, left: &Query, right: &Query, limi
 
 /// Looks for a proof.
 fn prove(schema: &Schema, left: &Query, right: &Query, limits: &Limits, report: &mut Report) {
-    let cx = Cx::new(schema);
+    let cx = Cx::new(schema, limits.work_total);
     let mut builder = Builder::new(&cx);
     let (left_plan, right_plan) = (visible(left), visible(right));
     // Where two rows determine each other, the two sides may have to keep different ones.
@@ -129,13 +129,20 @@ fn prove(schema: &Schema, left: &Query, right: &Query, limits: &Limits, report: 
             trials: 0,
         }))
     } else {
-        Verdict::Unknown(Reason::NoProof("the normal forms could not be matched".to_owned()))
+        let reason = if cx.exhausted() {
+            Reason::Limit("steps of rewriting and encoding".to_owned())
+        } else if prover.rlimit >= limits.rlimit_total {
+            Reason::Limit("solver resources".to_owned())
+        } else {
+            Reason::NoProof("the normal forms could not be matched".to_owned())
+        };
+        Verdict::Unknown(reason)
     };
     report.caps = cx.caps.take().into_iter().map(|(what, n)| (what.to_owned(), n)).collect();
 }
 
 /// The plan without the columns that only serve the order.
-fn visible(query: &Query) -> Plan {
+pub(crate) fn visible(query: &Query) -> Plan {
     let types = query.plan.types();
     if types.len() == query.visible {
         return query.plan.clone();

@@ -32,7 +32,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 pub use cert::Certificate;
-use ir::{Assumption, Query, Schema};
+use ir::Assumption;
+#[cfg(feature = "solver")]
+use ir::{Query, Schema};
 pub use pair::Pair;
 
 /// Bounds on the work for one pair. All are repeatable: the same input gives the same verdict on any machine.
@@ -42,6 +44,8 @@ pub struct Limits {
     pub rlimit_per_query: u32,
     /// Z3 resource units for the whole pair.
     pub rlimit_total: u64,
+    /// Steps of rewriting and encoding for the whole pair.
+    pub work_total: u64,
     /// Random databases on which a proof must hold before it counts.
     pub trials: u32,
     /// Steps of the evaluator on one of them.
@@ -55,8 +59,9 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            rlimit_per_query: 2_000_000,
-            rlimit_total: 20_000_000,
+            rlimit_per_query: 1_500_000,
+            rlimit_total: 6_000_000,
+            work_total: 1_000_000,
             trials: 200,
             fuel_per_trial: 100_000,
             seed: 1,

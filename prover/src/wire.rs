@@ -26,6 +26,11 @@ pub enum Task {
     Decide,
     /// Only a database on which the queries differ; the answer is refuted or unknown.
     Refute,
+    /// A test of the prover: a proof that no database has tested, and then databases. A proven pair that differs is
+    /// unknown with a conflict for a reason, and comes with its witness and its certificate.
+    Audit,
+    /// The same, but a proof is only tried if the queries differ. What is proven is wrong.
+    AuditDiffering,
 }
 
 /// A pair to decide.

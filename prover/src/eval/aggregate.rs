@@ -10,7 +10,8 @@ use super::machine::Machine;
 use super::{number, opaque};
 
 impl Machine<'_> {
-    /// The result of an aggregate over argument rows of `arity` values each, none NULL, laid end to end.
+    /// The result of an aggregate over argument rows of `arity` values each, laid end to end. None is NULL if the
+    /// function skips NULL.
     pub(super) fn finish(
         &self,
         function: &AggregateFunction,
@@ -42,6 +43,10 @@ impl Machine<'_> {
                 let sum = number::sum(values, as_double)?;
                 number::arithmetic(ArithmeticOp::Div, Domain::Exact, &sum, &count(rows))
             }
+            AggregateFunction::Other(name) if name == SINGLE_VALUE => match values.as_slice() {
+                [value] => Ok(value.clone()),
+                _ => Err(EvalError::ScalarSubqueryRows),
+            },
             AggregateFunction::Other(name) => {
                 if arity == 1
                     && let Some(result) = known(name, &values)
@@ -53,6 +58,14 @@ impl Machine<'_> {
             }
         }
     }
+}
+
+/// The value of a group of one row, as a scalar subquery has it.
+const SINGLE_VALUE: &str = "single_value";
+
+/// Whether rows with a NULL argument do not count.
+pub(super) fn skips_null(function: &AggregateFunction) -> bool {
+    !matches!(function, AggregateFunction::Other(name) if name == SINGLE_VALUE)
 }
 
 pub(super) fn count(rows: usize) -> Value {

@@ -4,6 +4,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::FromPrimitive;
 
+use crate::civil;
 use crate::ir::{Type, Value};
 
 use super::EvalError;
@@ -148,10 +149,9 @@ fn plain_number(text: &str) -> Option<BigRational> {
     Some(if negative { -number } else { number })
 }
 
+/// Whether a text is a day of the years 1 to 9999 in ISO form.
 pub(crate) fn is_date(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    let [year, month, day] = parts.as_slice() else { return false };
-    year.len() == 4 && digits(year).is_some() && in_bounds(month, 1, 12) && in_bounds(day, 1, 31)
+    text.len() == 10 && !text.starts_with("0000") && civil::days(text).is_some()
 }
 
 fn is_timestamp(text: &str) -> bool {

@@ -66,7 +66,8 @@ pub(super) enum StepKind {
 pub(super) struct SortKey {
     pub code: Code,
     pub descending: bool,
-    pub nulls_first: bool,
+    /// `None` if the query does not say; then NULLs come last and what rests on it is noted.
+    pub nulls_first: Option<bool>,
 }
 
 #[derive(Debug)]

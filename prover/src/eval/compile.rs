@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
-use crate::ir::{Aggregate, CompareOp, Expr, OrderKey, Plan, Type};
+use crate::ir::{Aggregate, ArithmeticOp, CompareOp, Expr, OrderKey, Plan, Type};
 
 use super::EvalError;
+use super::calendar;
 use super::cast::Target;
 use super::code::{AggregateCode, Code, Domain, Node, SortKey, Sub};
 use super::function::Function;
@@ -140,11 +141,7 @@ impl Compiler {
 
     pub(super) fn order(&mut self, keys: &[OrderKey]) -> Result<Vec<SortKey>, EvalError> {
         let key = |k: &OrderKey| {
-            Ok(SortKey {
-                code: self.row_expr(&k.expr)?,
-                descending: k.descending,
-                nulls_first: k.nulls_first.unwrap_or(false),
-            })
+            Ok(SortKey { code: self.row_expr(&k.expr)?, descending: k.descending, nulls_first: k.nulls_first })
         };
         keys.iter().map(key).collect()
     }
@@ -229,14 +226,24 @@ impl Compiler {
                 otherwise: Box::new(self.expr_as(otherwise, ty)?),
             },
             Expr::Cast { value, to, target } => {
-                Code::Cast { target: Target::new(value.ty(), to.clone(), target), value: Box::new(self.expr(value)?) }
+                // A moved date is a date in some engines and a timestamp in others, which shows in its text only.
+                let is_moved =
+                    matches!(&**value, Expr::Call { name, args, .. } if calendar::shift(name, args).is_some());
+                let from = if is_moved && *to == Type::Text { Type::Other("moment".to_owned()) } else { value.ty() };
+                Code::Cast { target: Target::new(from, to.clone(), target), value: Box::new(self.expr(value)?) }
             }
-            Expr::Call { name, args, ty } => Code::Call {
-                function: Function::by_name(name),
-                name: name.clone(),
-                args: args.iter().map(|a| self.expr(a)).collect::<Result<_, _>>()?,
-                ty: ty.clone(),
-            },
+            Expr::Call { name, args, ty } if name == "mod" && is_remainder(args) => {
+                let (a, b) = (self.expr_as(&args[0], ty)?, self.expr_as(&args[1], ty)?);
+                Code::Arithmetic(ArithmeticOp::Rem, Domain::Exact, Box::new(a), Box::new(b))
+            }
+            Expr::Call { name, args, ty } => {
+                let (function, args) = match calendar::shift(name, args) {
+                    Some((shift, moved)) => (Some(Function::Shift(shift)), std::slice::from_ref(moved)),
+                    None => (Function::of_call(name, args), args.as_slice()),
+                };
+                let args = args.iter().map(|a| self.expr(a)).collect::<Result<_, _>>()?;
+                Code::Call { function, name: name.clone(), args, ty: ty.clone() }
+            }
             Expr::Exists(plan) => Code::Exists(Box::new(self.closed(|c| c.existence(plan))?)),
             Expr::Scalar(plan) => Code::Scalar(Box::new(self.sub(plan)?)),
             Expr::Quantified { row, op, all, query } => {
@@ -253,6 +260,11 @@ impl Compiler {
             }
         })
     }
+}
+
+/// Whether these are the arguments of a remainder.
+fn is_remainder(args: &[Expr]) -> bool {
+    args.len() == 2 && args.iter().all(|a| a.ty().is_numeric())
 }
 
 /// The number of columns of a plan.

@@ -21,7 +21,11 @@ impl Machine<'_> {
             Code::Arithmetic(op, domain, a, b) => {
                 self.spend()?;
                 let (a, b) = (self.value(a, env)?, self.value(b, env)?);
-                number::arithmetic(*op, *domain, &a, &b).map(Cow::Owned)
+                let result = number::arithmetic(*op, *domain, &a, &b)?;
+                if let Some(name) = number::dialect(*op, *domain, &a, &b).filter(|_| !result.is_null()) {
+                    self.note_opaque(name);
+                }
+                Ok(Cow::Owned(result))
             }
             Code::Case { branches, otherwise } => {
                 for (condition, value) in branches {
@@ -47,7 +51,7 @@ impl Machine<'_> {
                 self.spend()?;
                 let values = self.values(args, env)?;
                 if let Some(function) = function
-                    && let Some(result) = function::call(*function, &values)?
+                    && let Some(result) = function::call(*function, &values)
                 {
                     return Ok(Cow::Owned(result));
                 }

@@ -3,10 +3,9 @@
 use num_rational::BigRational;
 use num_traits::{Signed, ToPrimitive};
 
-use crate::ir::{ArithmeticOp, Value};
+use crate::ir::{Expr, Type, Value};
 
-use super::EvalError;
-use super::code::Domain;
+use super::calendar::{Shift, Unit};
 use super::number;
 
 /// A function with a meaning.
@@ -17,9 +16,7 @@ pub(super) enum Function {
     },
     Upper,
     Lower,
-    Length {
-        bytes: bool,
-    },
+    Length,
     Substring,
     Trim {
         left: bool,
@@ -34,7 +31,6 @@ pub(super) enum Function {
     Floor,
     Ceil,
     Round,
-    Mod,
     Extreme {
         greatest: bool,
     },
@@ -43,17 +39,41 @@ pub(super) enum Function {
         from: usize,
         to: usize,
     },
+    Quarter,
+    /// A date moved by a fixed distance.
+    Shift(Shift),
+    /// A date moved by a number of days or months.
+    Moved(Unit),
 }
 
 impl Function {
-    pub(super) fn by_name(name: &str) -> Option<Self> {
+    pub(super) fn of_call(name: &str, args: &[Expr]) -> Option<Self> {
+        Self::by_name(name).or_else(|| {
+            // A text that is used as a date is an error in some engines.
+            matches!(args.first()?.ty(), Type::Date | Type::Timestamp).then(|| Self::of_date(name, args)).flatten()
+        })
+    }
+
+    fn of_date(name: &str, args: &[Expr]) -> Option<Self> {
+        Some(match (name, args) {
+            ("extract_year" | "year", [_]) => Self::DatePart { from: 0, to: 4 },
+            ("extract_month" | "month", [_]) => Self::DatePart { from: 5, to: 7 },
+            ("extract_day" | "day" | "dayofmonth", [_]) => Self::DatePart { from: 8, to: 10 },
+            ("extract_quarter" | "quarter", [_]) => Self::Quarter,
+            (name, [moved, by]) if moved.ty() == Type::Date && by.ty() == Type::Integer => {
+                Self::Moved(Unit::of_function(name)?)
+            }
+            _ => return None,
+        })
+    }
+
+    fn by_name(name: &str) -> Option<Self> {
         Some(match name {
             "like" => Self::Like { ignore_case: false },
             "ilike" => Self::Like { ignore_case: true },
             "upper" | "ucase" => Self::Upper,
             "lower" | "lcase" => Self::Lower,
-            "length" => Self::Length { bytes: true },
-            "char_length" | "character_length" => Self::Length { bytes: false },
+            "length" | "char_length" | "character_length" => Self::Length,
             "substr" | "substring" => Self::Substring,
             "trim" => Self::Trim { left: true, right: true },
             "ltrim" => Self::Trim { left: true, right: false },
@@ -66,27 +86,20 @@ impl Function {
             "floor" => Self::Floor,
             "ceil" | "ceiling" => Self::Ceil,
             "round" => Self::Round,
-            "mod" => Self::Mod,
             "greatest" => Self::Extreme { greatest: true },
             "least" => Self::Extreme { greatest: false },
-            "extract_year" => Self::DatePart { from: 0, to: 4 },
-            "extract_month" => Self::DatePart { from: 5, to: 7 },
-            "extract_day" => Self::DatePart { from: 8, to: 10 },
             _ => return None,
         })
     }
 }
 
 /// The result, or `None` for arguments on which engines disagree or which have the wrong types.
-pub(super) fn call(function: Function, args: &[Value]) -> Result<Option<Value>, EvalError> {
+pub(super) fn call(function: Function, args: &[Value]) -> Option<Value> {
     if args.iter().any(Value::is_null) {
         let open = matches!(function, Function::Extreme { .. } | Function::Concat { skips_null: true });
-        return Ok((!open).then_some(Value::Null));
+        return (!open).then_some(Value::Null);
     }
-    Ok(match (function, args) {
-        (Function::Mod, [a, b]) if is_number(a) && is_number(b) => {
-            Some(number::arithmetic(ArithmeticOp::Rem, Domain::Exact, a, b)?)
-        }
+    match (function, args) {
         (Function::Extreme { greatest }, [first, rest @ ..]) => extreme(first, rest, greatest),
         (Function::Concat { .. }, parts) => {
             let texts = parts.iter().map(text).collect::<Option<Vec<_>>>();
@@ -102,7 +115,7 @@ pub(super) fn call(function: Function, args: &[Value]) -> Result<Option<Value>, 
         (_, [Value::Text(value), rest @ ..]) => of_text(function, value, rest),
         (_, [value, rest @ ..]) if is_number(value) => of_number(function, value, rest),
         _ => None,
-    })
+    }
 }
 
 fn text(value: &Value) -> Option<&str> {
@@ -127,14 +140,18 @@ fn of_text(function: Function, value: &str, rest: &[Value]) -> Option<Value> {
     let result = match (function, rest) {
         (Function::Upper, []) if value.is_ascii() => value.to_ascii_uppercase(),
         (Function::Lower, []) if value.is_ascii() => value.to_ascii_lowercase(),
-        (Function::Length { bytes }, []) if !bytes || value.is_ascii() => {
-            return i64::try_from(value.chars().count()).ok().map(Value::Int);
+        (Function::Length, []) if value.is_ascii() => return i64::try_from(value.len()).ok().map(Value::Int),
+        (Function::Quarter, []) => {
+            let month: i64 = value.get(..10).filter(|date| super::is_date(date))?[5..7].parse().ok()?;
+            return Some(Value::Int((month + 2) / 3));
         }
+        (Function::Shift(shift), []) => shift.apply(value)?,
+        (Function::Moved(unit), [Value::Int(count)]) => unit.moved(value, *count)?,
         (Function::DatePart { from, to }, []) => {
             let date = value.get(..10).filter(|date| super::is_date(date))?;
             return date[from..to].parse().ok().map(Value::Int);
         }
-        (Function::Substring, [Value::Int(start), length @ ..]) if *start >= 1 => {
+        (Function::Substring, [Value::Int(start), length @ ..]) if *start >= 1 && value.is_ascii() => {
             let skip = usize::try_from(start - 1).ok()?;
             let take = match length {
                 [] => usize::MAX,
@@ -185,6 +202,10 @@ fn of_number(function: Function, value: &Value, rest: &[Value]) -> Option<Value>
 
 /// `%` stands for any text, `_` for one character. A backslash without ESCAPE means itself or escapes.
 fn like(value: &str, pattern: &str, escape: Option<&str>, ignore_case: bool) -> Option<Value> {
+    // What one character is and how its case folds depends on the encoding and the language.
+    if !value.is_ascii() || !pattern.is_ascii() {
+        return None;
+    }
     let mut escapes = escape.unwrap_or_default().chars();
     let escape_char = match (escape, escapes.next(), escapes.next()) {
         (None, ..) if pattern.contains('\\') => return None,
@@ -192,20 +213,22 @@ fn like(value: &str, pattern: &str, escape: Option<&str>, ignore_case: bool) -> 
         (Some(_), Some(c), None) => Some(c),
         (Some(_), ..) => return None,
     };
-    let fold = |c: char| if ignore_case { c.to_ascii_lowercase() } else { c };
     let mut parts = Vec::new();
     let mut chars = pattern.chars();
     while let Some(c) = chars.next() {
         parts.push(match c {
             // An escape at the end is an error or nothing.
-            c if Some(c) == escape_char => Part::Char(fold(chars.next()?)),
+            c if Some(c) == escape_char => Part::Char(chars.next()?),
             '%' => Part::Any,
             '_' => Part::One,
-            c => Part::Char(fold(c)),
+            c => Part::Char(c),
         });
     }
-    let value: Vec<char> = value.chars().map(fold).collect();
-    Some(Value::Bool(matches(&value, &parts)))
+    let value: Vec<char> = value.chars().collect();
+    let is_like = matches(&value, &parts, |a, b| a.eq_ignore_ascii_case(&b));
+    // SQLite and MySQL ignore case in LIKE.
+    let is_open = !ignore_case && is_like != matches(&value, &parts, |a, b| a == b);
+    (!is_open).then_some(Value::Bool(is_like))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -216,7 +239,7 @@ enum Part {
 }
 
 /// Greedy matching that returns to the last `%`.
-fn matches(value: &[char], parts: &[Part]) -> bool {
+fn matches(value: &[char], parts: &[Part], same: impl Fn(char, char) -> bool) -> bool {
     let (mut at, mut part) = (0, 0);
     let mut retry = None;
     while at < value.len() {
@@ -229,7 +252,7 @@ fn matches(value: &[char], parts: &[Part]) -> bool {
                 at += 1;
                 part += 1;
             }
-            Some(Part::Char(c)) if *c == value[at] => {
+            Some(Part::Char(c)) if same(*c, value[at]) => {
                 at += 1;
                 part += 1;
             }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ir::{AggregateFunction, SetOp, Value};
 
+use super::aggregate;
 use super::code::{AggregateCode, Code, Node, Product, SortKey, StepKind, Sub};
 use super::{Database, EvalError, Row};
 
@@ -178,6 +179,9 @@ impl<'d> Machine<'d> {
                 if !any && start < end {
                     check_cut(&sorted, start)?;
                     check_cut(&sorted, end)?;
+                    if start > 0 || end < sorted.len() {
+                        self.note_nulls(order, &sorted, |(key, _)| key);
+                    }
                 }
                 for (_, row) in sorted.into_iter().take(end).skip(start) {
                     if !emit(Tuple::Owned(row))? {
@@ -464,7 +468,18 @@ impl<'d> Machine<'d> {
         Ok(true)
     }
 
-    /// Adds the arguments for one row to the flat list of values, unless one is NULL.
+    /// Notes if rows with these keys are ordered by where NULLs go, which engines differ on unless it is written.
+    pub(super) fn note_nulls<T>(&self, order: &[SortKey], rows: &[T], key_of: impl Fn(&T) -> &[Value]) {
+        let open = |(at, key): (usize, &SortKey)| {
+            let mut nulls = rows.iter().map(|row| key_of(row)[at].is_null());
+            key.nulls_first.is_none() && nulls.next().is_some_and(|first| nulls.any(|other| other != first))
+        };
+        if order.iter().enumerate().any(open) {
+            self.note_opaque("order of NULLs");
+        }
+    }
+
+    /// Adds the arguments for one row to the flat list of values, unless one is NULL and the function skips NULL.
     pub(super) fn feed(
         &self,
         function: &AggregateFunction,
@@ -477,9 +492,10 @@ impl<'d> Machine<'d> {
             return Ok(());
         }
         let before = values.len();
+        let skips_null = aggregate::skips_null(function);
         for arg in args {
             let value = self.value(arg, env)?;
-            if value.is_null() {
+            if value.is_null() && skips_null {
                 values.truncate(before);
                 break;
             }
@@ -523,7 +539,7 @@ pub(super) fn compare_keys(order: &[SortKey], a: &[Value], b: &[Value]) -> Order
         let by_value = match (x.is_null(), y.is_null()) {
             (true, true) => Ordering::Equal,
             (x_null, y_null) if x_null || y_null => {
-                if x_null == key.nulls_first {
+                if x_null == key.nulls_first.unwrap_or(false) {
                     Ordering::Less
                 } else {
                     Ordering::Greater

@@ -5,6 +5,7 @@
 //! subquery that does not depend on an outer row runs once.
 
 mod aggregate;
+mod calendar;
 mod cast;
 mod code;
 mod compile;
@@ -74,7 +75,9 @@ pub struct Outcome {
     pub rows: Vec<Row>,
     /// Whether the query has an outermost ORDER BY.
     pub ordered: bool,
-    /// Functions, casts and aggregates that were given an arbitrary meaning on the way.
+    /// Functions, casts and aggregates that were given an arbitrary meaning on the way, and what engines decide
+    /// differently: `/` for a whole quotient that was cut, `%` for the sign of a remainder, `order of NULLs` for an
+    /// order that rests on the place of NULLs and does not say it.
     pub opaque: BTreeSet<String>,
 }
 

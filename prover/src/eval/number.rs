@@ -35,6 +35,21 @@ pub(super) fn arithmetic(op: ArithmeticOp, domain: Domain, a: &Value, b: &Value)
     }))
 }
 
+/// The operator if engines differ on its result for these values, none of them NULL: a quotient of whole numbers is cut
+/// in some engines and not in others, and so is the sign of a remainder that of either side.
+pub(super) fn dialect(op: ArithmeticOp, domain: Domain, a: &Value, b: &Value) -> Option<&'static str> {
+    let is_negative = |value: &Value| value.to_double().is_some_and(|d| d < 0.0);
+    let is_exact = || Some((a.to_rational()? / b.to_rational()?).is_integer());
+    match op {
+        ArithmeticOp::Div if matches!(domain, Domain::Integer | Domain::ByValue) => {
+            let whole = [a, b].iter().all(|v| v.to_rational().is_some_and(|n| n.is_integer()));
+            (whole && is_exact() == Some(false)).then_some("/")
+        }
+        ArithmeticOp::Rem if is_negative(a) || is_negative(b) => (is_exact() != Some(true)).then_some("%"),
+        _ => None,
+    }
+}
+
 /// `None` if the result is not a small whole number.
 fn small(op: ArithmeticOp, domain: Domain, x: i64, y: i64) -> Result<Option<i64>, EvalError> {
     Ok(match op {

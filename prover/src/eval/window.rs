@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::ir::{AggregateFunction, ArithmeticOp, Type, Value, WindowFunction};
 
-use super::aggregate::count;
+use super::aggregate::{count, skips_null};
 use super::code::{Code, Domain, SortKey};
 use super::machine::{Cells, Env, Machine, compare_keys};
 use super::{EvalError, Row, number};
@@ -262,6 +262,9 @@ impl Machine<'_> {
             if by_position {
                 partition.check_ties()?;
             }
+            if !(whole && matches!(window.function, Function::Aggregate(_))) {
+                self.note_nulls(&window.order, &partition.rows, |item| &item.key);
+            }
             for at in 0..partition.rows.len() {
                 self.spend()?;
                 column[partition.rows[at].number] = self.window_value(window, &partition, at, by_position)?;
@@ -354,7 +357,7 @@ impl Machine<'_> {
             self.spend()?;
             if item.args.is_empty() {
                 values.push(Value::Int(1));
-            } else if !item.args.iter().any(Value::is_null) {
+            } else if !skips_null(function) || !item.args.iter().any(Value::is_null) {
                 values.extend(item.args.iter().cloned());
             }
         }

@@ -27,9 +27,11 @@ pub enum Assumption {
     TextEqualityIsIdentity,
     /// CHAR(n) is not padded and VARCHAR(n) values fit.
     NoPaddingOrTruncation,
-    /// Whole numbers and decimals do not overflow and are not rounded by `+`, `-`, `*` or SUM.
+    /// Whole numbers and decimals do not overflow and are not rounded by `+`, `-`, `*` or SUM, and a quotient depends
+    /// on the numbers only, not on the digits they are declared with.
     ExactArithmetic,
-    /// Doubles: no NaN, equality is identity (no -0.0).
+    /// Doubles: no NaN, equality is identity (no -0.0), and a column of exact numbers equals one of doubles only where
+    /// no conversion has rounded.
     DoubleEqualityIsIdentity,
     /// No expression of either query raises an error on the data (division by zero, failed cast).
     NoRuntimeError,
@@ -43,8 +45,12 @@ pub enum Assumption {
     OrderNotCompared,
     /// The functions named in the queries are deterministic functions of their arguments.
     FunctionsAreDeterministic,
+    /// The value of a CASE is that of the branch taken, not converted to a type common to all branches.
+    CaseKeepsBranchTypes,
     /// NULLs sort at one end, the same one in both queries.
     NullsSortAtOneEnd,
+    /// Rows of several values compare part by part, and are NULL where that is: `(a, b) = (c, d)` is `a = c AND b = d`.
+    RowsCompareByParts,
 }
 
 impl Assumption {
@@ -63,6 +69,7 @@ impl Assumption {
             Self::BooleanIsOneOrZero => "booleans are the numbers 1 and 0",
             Self::OrderNotCompared => "the order of the rows does not count",
             Self::FunctionsAreDeterministic => "functions return the same for the same arguments",
+            Self::CaseKeepsBranchTypes => "CASE yields the value of its branch, not converted to the type of others",
             Self::NullsSortAtOneEnd => "NULLs sort at one end, the same one in both queries",
         }
     }

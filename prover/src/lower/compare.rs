@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{self, BinaryOperator as Binary, Expr as Ast, UnaryOperator as Unary};
 
-use crate::ir::{CompareOp, Expr};
+use crate::ir::{Assumption, CompareOp, Expr};
 
 use super::types::meet;
 use super::{Lowerer, Result, no};
@@ -50,6 +50,9 @@ impl Lowerer<'_> {
     pub(super) fn compare_rows(&mut self, op: CompareOp, a: Vec<Expr>, b: Vec<Expr>) -> Result<Expr> {
         if a.len() != b.len() {
             return no("a comparison of rows of different widths");
+        }
+        if a.len() > 1 {
+            self.assumptions.insert(Assumption::RowsCompareByParts);
         }
         match op {
             CompareOp::Eq | CompareOp::Ne => {
@@ -138,6 +141,9 @@ impl Lowerer<'_> {
         }
         if row.len() > 1 && (op, all) != (CompareOp::Eq, false) && (op, all) != (CompareOp::Ne, true) {
             return no("a row with this comparison and ANY or ALL");
+        }
+        if row.len() > 1 {
+            self.assumptions.insert(Assumption::RowsCompareByParts);
         }
         let targets = row.iter().zip(&types).map(|(e, t)| meet(&e.ty(), t)).collect::<Result<Vec<_>>>()?;
         let row = row.into_iter().zip(&targets).map(|(e, t)| self.convert(e, t)).collect::<Result<Vec<_>>>()?;

@@ -308,10 +308,42 @@ impl Lowerer<'_> {
 
     /// A searched CASE: one condition for each value but the last.
     pub(super) fn choice(&mut self, conditions: Vec<Expr>, values: Vec<Expr>) -> Result<Expr> {
+        let (conditions, values) = match self.unify_all(values.clone()) {
+            Ok(_) => (conditions, values),
+            Err(mixed) => self.live_branches(conditions, values).ok_or(mixed)?,
+        };
         let (mut values, ty) = self.unify_all(values)?;
         let Some(otherwise) = values.pop() else { return no("an empty CASE") };
         let branches = conditions.into_iter().zip(values).collect();
         Ok(Expr::Case { branches, otherwise: Box::new(otherwise), ty })
+    }
+
+    /// The branches that constant conditions leave, the last being ELSE. A branch that is never taken may still decide
+    /// into which type an engine converts the others, unless each keeps its own.
+    fn live_branches(&mut self, conditions: Vec<Expr>, mut values: Vec<Expr>) -> Option<(Vec<Expr>, Vec<Expr>)> {
+        let mut otherwise = values.pop()?;
+        let before = conditions.len();
+        let mut live = (Vec::new(), Vec::new());
+        for (condition, value) in conditions.into_iter().zip(values) {
+            match condition {
+                Expr::Literal(Value::Bool(false) | Value::Null, _) => {}
+                // What comes after is never reached.
+                Expr::Literal(Value::Bool(true), _) => {
+                    otherwise = value;
+                    break;
+                }
+                _ => {
+                    live.0.push(condition);
+                    live.1.push(value);
+                }
+            }
+        }
+        if live.0.len() == before {
+            return None;
+        }
+        self.assumptions.insert(Assumption::CaseKeepsBranchTypes);
+        live.1.push(otherwise);
+        Some(live)
     }
 
     /// A conversion that is written.

@@ -206,6 +206,14 @@ impl Lowerer<'_> {
     /// A value where the type `target` is expected; the two types [`meet`].
     pub(super) fn convert(&mut self, mut expr: Expr, target: &Type) -> Result<Expr> {
         let ty = expr.ty();
+        // Beside a double every engine reads 0.1 as the nearest double, which is another number.
+        if ty.is_numeric()
+            && *target == Type::Double
+            && let Expr::Literal(value, _) = &expr
+            && let Some(double) = value.to_double()
+        {
+            return Ok(Expr::Literal(Value::Double(double), Type::Double));
+        }
         match (&ty, target) {
             (Type::Unknown, _) => {
                 adopt(&mut expr, target);

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::Limits;
 use crate::cert::{Obligation, Step};
-use crate::normal::term::{F, Formula, Nf, Rel, V, Val, Var};
+use crate::normal::term::{F, Formula, Nf, Op, Rel, V, Val, Var};
 use crate::normal::{Cx, make};
 use crate::smt::encode::{Encoder, has_total};
 use crate::smt::{self, Answer};
@@ -21,11 +21,13 @@ use crate::smt::{self, Answer};
 const DEPTH_MAX: u32 = 5;
 /// Pairs of opaque values tried for one claim.
 const PAIRS_MAX: usize = 60;
+/// Sums among which splits of one into two others are looked for.
+const TOTALS_MAX: usize = 6;
 /// Questions for one pair of queries.
 const QUESTIONS_MAX: usize = 1500;
 
 /// What holds where a claim is made.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Context {
     /// Opened variables: rows known to be in their relations.
     pub(crate) scope: Vec<(Var, Rel)>,
@@ -56,7 +58,9 @@ pub(crate) struct Prover<'a> {
     pub(crate) obligations: Vec<Obligation>,
     questions: usize,
     depth: u32,
-    memo: HashMap<(Vec<F>, V, V), bool>,
+    /// Pairs of values by the context in which they were compared. The rows in scope are part of it: they are known
+    /// to exist.
+    memo: HashMap<(Context, V, V), bool>,
     asked: HashMap<String, bool>,
 }
 
@@ -92,6 +96,9 @@ impl<'a> Prover<'a> {
         {
             return true;
         }
+        if self.cx.exhausted() {
+            return false;
+        }
         let mut found: Vec<F> = Vec::new();
         let mut tried: HashSet<(V, V)> = HashSet::new();
         loop {
@@ -121,9 +128,45 @@ impl<'a> Prover<'a> {
                 }
             }
             if found.len() == before {
+                found.extend(self.splits(context, &sums, &tried));
+                tried.extend(sums.iter().map(|v| (v.clone(), v.clone())));
+            }
+            if found.len() == before {
                 return false;
             }
         }
+    }
+
+    /// Sums that are two other sums together, as all rows are those that satisfy a condition and those that do not.
+    /// Looked for once in a claim, where a total has been marked as tried against itself.
+    fn splits(&mut self, context: &Context, sums: &[V], tried: &HashSet<(V, V)>) -> Vec<F> {
+        let totals: Vec<&V> = sums.iter().filter(|v| matches!(***v, Val::Total(..))).collect();
+        if self.depth > 1
+            || totals.len() > TOTALS_MAX
+            || totals.iter().any(|v| tried.contains(&((*v).clone(), (*v).clone())))
+        {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for (i, a) in totals.iter().enumerate() {
+            for (j, b) in totals.iter().enumerate() {
+                for c in totals.iter().skip(j + 1) {
+                    if *a == *b || *a == *c || i == j {
+                        continue;
+                    }
+                    let parts = make::arith(Op::Add, b, c, &b.ty());
+                    if self.same_value(context, a, &parts) {
+                        found.push(make::same(a, &parts));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether the solver alone sees that `goal` holds.
+    fn obvious(&mut self, context: &Context, goal: &F, claim: &str) -> bool {
+        context.facts.iter().any(|f| **f == Formula::False) || self.ask(context, &[], goal, claim).0
     }
 
     /// Puts one question: are the facts and the negated goal unsatisfiable? Also returns the opaque values met.
@@ -139,7 +182,7 @@ impl<'a> Prover<'a> {
         if let Some(known) = self.asked.get(&script) {
             return (*known, opaque, sums);
         }
-        if self.questions >= QUESTIONS_MAX || self.rlimit >= self.limits.rlimit_total {
+        if self.questions >= QUESTIONS_MAX || self.rlimit >= self.limits.rlimit_total || self.cx.exhausted() {
             self.cx.cap("solver questions");
             return (false, opaque, sums);
         }
@@ -162,7 +205,7 @@ impl<'a> Prover<'a> {
         if a == b {
             return true;
         }
-        let key = (context.facts.clone(), a.clone(), b.clone());
+        let key = (context.clone(), a.clone(), b.clone());
         if let Some(known) = self.memo.get(&key) {
             return *known;
         }
@@ -190,7 +233,8 @@ fn pairs(opaque: &[V], sums: &[V]) -> Vec<(V, V)> {
     let mut result = Vec::new();
     let alike = |a: &V, b: &V| match (&**a, &**b) {
         (Val::Extreme(x, ..), Val::Extreme(y, ..)) => x == y,
-        (Val::OfBag(x, ..), Val::OfBag(y, ..)) => x == y,
+        // AVG of whole numbers is not that of doubles, even of equal ones.
+        (Val::OfBag(x, _, t), Val::OfBag(y, _, u)) => x == y && t == u,
         (Val::Scalar(..), Val::Scalar(..)) => true,
         _ => false,
     };

@@ -28,6 +28,11 @@ impl Prover<'_> {
         let ty = if a.ty() == Type::Integer && b.ty() == Type::Integer { Type::Integer } else { Type::Decimal };
         let difference = Rc::new(Val::Arith(Op::Sub, a.clone(), b.clone(), ty.clone()));
         let Some(parts) = split(&difference) else { return false };
+        // What cancels in the difference may be NULL, and then one of the two is and the other need not be.
+        let together = make::iff(&make::is_null(a), &make::is_null(b));
+        if !self.valid(context, &together, "two sums are NULL together") {
+            return false;
+        }
         if let [x, y] = &parts[..]
             && x.factors == y.factors
             && x.coefficient == -y.coefficient.clone()

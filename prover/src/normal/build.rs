@@ -45,6 +45,12 @@ const STRICT: &[&str] = &[
     "upper",
 ];
 
+/// Functions from numbers to a number in which nothing but the values of the numbers counts.
+const NUMERIC: &[&str] = &[
+    "abs", "ceil", "ceiling", "exp", "floor", "greatest", "least", "ln", "log", "log10", "log2", "mod", "power",
+    "round", "sign", "sqrt", "trunc", "truncate",
+];
+
 type Scopes = Vec<Vec<V>>;
 
 /// Builds the normal form of a plan.
@@ -224,6 +230,12 @@ impl<'a> Builder<'a> {
         if op == SetOp::Union {
             lefts.terms.extend(rights.terms);
             return Ok(if all { lefts } else { self.distinct(lefts) });
+        }
+        if op == SetOp::Except
+            && all
+            && let Some(rest) = simplify::without(self.cx, &lefts, &rights)
+        {
+            return Ok(rest);
         }
         let mut nf = distinct::distinct(self.cx, lefts.clone());
         for term in &mut nf.terms {
@@ -574,12 +586,17 @@ impl<'a> Builder<'a> {
                 value
             }
             Expr::Cast { value, to, target } => {
+                let written = value.ty();
+                if written == Type::Decimal && !to.is_numeric() {
+                    return Err(Reason::Unsupported(format!("cast of a decimal to {target}, which shows its scale")));
+                }
                 let value = self.expr(value, scopes)?;
-                self.cast(value, to, target)
+                self.cast(value, &written, to, target)
             }
             Expr::Call { name, args, ty } => {
+                let symbol = call_symbol(name, args)?;
                 let args = self.exprs(args, scopes)?;
-                subst::make_call(name, args, ty, STRICT.contains(&&name[..]))
+                subst::make_call(&symbol, args, ty, STRICT.contains(&&name[..]))
             }
             Expr::Scalar(plan) => {
                 let nf = self.plan(plan, scopes)?;
@@ -607,7 +624,8 @@ impl<'a> Builder<'a> {
     }
 
     /// Conversions that keep the value (numbers to wider exact types, text to text) vanish; others have no meaning.
-    fn cast(&mut self, value: V, to: &Type, target: &str) -> V {
+    /// `written` is the type of the operand as the query has it; that of the value may be another one of equal values.
+    fn cast(&mut self, value: V, written: &Type, to: &Type, target: &str) -> V {
         if matches!(*value, Val::Null(_)) {
             return make::null(to.clone());
         }
@@ -621,9 +639,10 @@ impl<'a> Builder<'a> {
                 self.assumptions.insert(Assumption::NoPaddingOrTruncation);
                 true
             }
-            (a, b) => a == b && !target.contains('(') && !matches!(a, Type::Double | Type::Unknown | Type::Other(_)),
+            // A decimal or a time without a written precision gets the engine's own, and is rounded to it.
+            (a, b) => a == b && matches!(a, Type::Boolean | Type::Date),
         };
-        if keeps { value } else { subst::make_call(&format!("cast to {target}"), vec![value], to, true) }
+        if keeps { value } else { subst::make_call(&format!("cast of {written} to {target}"), vec![value], to, true) }
     }
 
     /// When a condition is TRUE, and when it is FALSE.
@@ -725,6 +744,24 @@ fn compare(op: CompareOp, a: &V, b: &V) -> F {
 
 fn number(n: u64) -> V {
     Rc::new(Val::Lit(Value::int(i64::try_from(n).unwrap_or(i64::MAX)), Type::Integer))
+}
+
+/// The name under which a function is known to the prover. Equal values are the same argument, but 1 and 1.0 are equal
+/// and not the same text; so, except where only the number counts, types of numbers are part of the name, and a decimal,
+/// whose scale is not known here, has no such name.
+fn call_symbol(name: &str, args: &[Expr]) -> Result<String, Reason> {
+    if NUMERIC.contains(&name) || !args.iter().any(|a| a.ty().is_numeric() || a.ty() == Type::Unknown) {
+        return Ok(name.to_owned());
+    }
+    if args.iter().any(|a| a.ty() == Type::Decimal) {
+        return Err(Reason::Unsupported(format!("{name} of a decimal, which may show its scale")));
+    }
+    // The position of a part of a text is a number and nothing else.
+    if args.iter().skip(1).all(|a| a.ty() == Type::Integer) && args[0].ty() == Type::Text {
+        return Ok(name.to_owned());
+    }
+    let types: Vec<String> = args.iter().map(|a| a.ty().to_string().to_lowercase()).collect();
+    Ok(format!("{name}({})", types.join(",")))
 }
 
 /// Division has no meaning here except by one.

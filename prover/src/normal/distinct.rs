@@ -7,6 +7,7 @@ use super::simplify::{self, Mode};
 use super::subst::{FreeVars, Rewrite, Walk};
 use super::term::{Cmp, F, Formula, Nf, Rel, Term, V, Val, Var};
 use super::{Cx, make};
+use crate::ir::{Type, Value};
 
 /// Each row of the sum once: one variable that ranges over the distinct rows, without the columns that follow from
 /// others.
@@ -104,8 +105,13 @@ fn over_kept(term: &Term, kept: &[usize], index: usize) -> Option<V> {
     if let Some(value) = rewrite_over(value, &known, &bound, &mut free) {
         return Some(value);
     }
-    // A condition may fix the column to an outer value.
+    // A condition may fix the column to TRUE or to an outer value.
     term.phi.iter().find_map(|f| {
+        if let Formula::Truth(v) = &**f
+            && v == value
+        {
+            return Some(Rc::new(Val::Lit(Value::Bool(true), Type::Boolean)) as V);
+        }
         let (Formula::Cmp(Cmp::Eq, a, b) | Formula::Same(a, b)) = &**f else { return None };
         let other = if a == value {
             b

@@ -231,6 +231,10 @@ pub(crate) fn same(a: &V, b: &V) -> F {
         return is_null(a);
     }
     if a.ty() == Type::Boolean || b.ty() == Type::Boolean {
+        // A truth value is no number or text, so all that the two can share is NULL.
+        if a.ty().unify(&b.ty()).is_none() {
+            return and([is_null(a), is_null(b)]);
+        }
         let ((at, af), (bt, bf)) = (truth(a), truth(b));
         return and([iff(&at, &bt), iff(&af, &bf)]);
     }

@@ -3,17 +3,22 @@
 pub(crate) mod build;
 pub(crate) mod determine;
 pub(crate) mod distinct;
+#[cfg(test)]
+mod laws;
 pub(crate) mod make;
+#[cfg(test)]
+pub(crate) mod meaning;
 mod show;
 pub(crate) mod simplify;
 pub(crate) mod subst;
 pub(crate) mod term;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use crate::ir::Schema;
+use crate::smt::canon;
 use term::{Col, Rel, V, Val, Var};
 
 /// What all parts of one proof share.
@@ -24,16 +29,24 @@ pub(crate) struct Cx<'a> {
     pub(crate) keep_later: Cell<bool>,
     /// Bounds that were reached, each with how often.
     pub(crate) caps: RefCell<BTreeMap<&'static str, u64>>,
+    interned: RefCell<HashMap<(String, Vec<V>), V>>,
+    interned_exists: RefCell<HashMap<(String, Vec<V>), term::F>>,
+    work: Cell<u64>,
+    work_max: u64,
     /// The rewrites applied so far.
     pub(crate) steps: RefCell<Vec<crate::cert::Step>>,
 }
 
 impl<'a> Cx<'a> {
-    pub(crate) fn new(schema: &'a Schema) -> Self {
+    pub(crate) fn new(schema: &'a Schema, work_max: u64) -> Self {
         Self {
             schema,
             next: Cell::new(1),
             keep_later: Cell::new(false),
+            work_max,
+            work: Cell::new(0),
+            interned: RefCell::default(),
+            interned_exists: RefCell::default(),
             caps: RefCell::default(),
             steps: RefCell::default(),
         }
@@ -44,6 +57,31 @@ impl<'a> Cx<'a> {
         let var = self.next.get();
         self.next.set(var + 1);
         var
+    }
+
+    /// The one representative of a sum that is the same up to the names of its variables.
+    pub(crate) fn intern(&self, head: &str, terms: &[term::Term], make: impl FnOnce() -> V) -> V {
+        let shape = canon::shape(terms);
+        self.interned.borrow_mut().entry((format!("{head} {}", shape.text), shape.params)).or_insert_with(make).clone()
+    }
+
+    /// The same for EXISTS.
+    pub(crate) fn intern_exists(&self, term: term::Term) -> term::F {
+        let shape = canon::shape(std::slice::from_ref(&term));
+        let mut known = self.interned_exists.borrow_mut();
+        known.entry((shape.text, shape.params)).or_insert_with(|| Rc::new(term::Formula::Exists(Rc::new(term)))).clone()
+    }
+
+    /// Counts one step of work; false once the bound is reached.
+    pub(crate) fn spend(&self) -> bool {
+        let work = self.work.get() + 1;
+        self.work.set(work);
+        work < self.work_max
+    }
+
+    /// Whether the bound on the work was reached.
+    pub(crate) fn exhausted(&self) -> bool {
+        self.work.get() >= self.work_max
     }
 
     /// Counts that a bound was reached.

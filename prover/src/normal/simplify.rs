@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::determine::{determines, equal_to};
 use super::subst::{self, FreeVars, Known, Walk};
-use super::term::{F, Formula, Nf, Op, Rel, Term, V, Val, Var};
+use super::term::{Cmp, F, Formula, Nf, Op, Rel, Term, V, Val, Var};
 use super::{Cx, distinct, make};
 use crate::ir::Type;
 
@@ -31,13 +31,18 @@ pub(crate) fn simplify(cx: &Cx<'_>, term: Term, mode: Mode) -> Vec<Term> {
             if term.phi.iter().any(|f| **f == Formula::False) {
                 break;
             }
+            if !cx.spend() {
+                done.push(term);
+                break;
+            }
             if mode == Mode::Set && !make::is_int(&term.weight, 1) {
                 let positive = make::positive(&term.weight);
                 term.restrict(&positive);
                 term.weight = make::int(1);
                 continue;
             }
-            if assume(cx, &mut term)
+            if squeeze(&mut term)
+                || assume(cx, &mut term)
                 || eliminate_determined(cx, &mut term)
                 || lookup_key(cx, &mut term)
                 || (mode == Mode::Bag && distinct::push_conditions(cx, &mut term))
@@ -72,6 +77,19 @@ pub(crate) fn simplify(cx: &Cx<'_>, term: Term, mode: Mode) -> Vec<Term> {
 /// All terms of a sum, simplified.
 pub(crate) fn simplify_all(cx: &Cx<'_>, nf: Nf, mode: Mode) -> Nf {
     Nf { terms: nf.terms.into_iter().flat_map(|t| simplify(cx, t, mode)).collect() }
+}
+
+/// `a <= b` and `b <= a` are `a = b`.
+fn squeeze(term: &mut Term) -> bool {
+    let less = |f: &F| match &**f {
+        Formula::Cmp(Cmp::Le, a, b) => Some((a.clone(), b.clone())),
+        _ => None,
+    };
+    let pairs: Vec<(V, V)> = term.phi.iter().filter_map(less).collect();
+    let Some((a, b)) = pairs.iter().find(|(a, b)| pairs.contains(&(b.clone(), a.clone()))) else { return false };
+    term.phi.retain(|f| less(f).is_none_or(|(x, y)| (&x, &y) != (a, b) && (&x, &y) != (b, a)));
+    term.phi.push(make::cmp(Cmp::Eq, a, b));
+    true
 }
 
 /// Uses each conjunct as a known truth in the others, in the row and in the weight.
@@ -143,13 +161,15 @@ fn eliminate_determined(cx: &Cx<'_>, term: &mut Term) -> bool {
     let mut free = FreeVars::default();
     for (var, rel) in term.vars.clone() {
         let Rel::Distinct(nf) = &rel else { continue };
-        // The relations of other variables may depend on this one (LATERAL): left alone.
         let width = cx.row(var, &rel).len();
         let equal = equal_to(term, &mut free, var, true);
         if equal.len() < width || equal.values().any(|(v, _)| free.val(v).contains(&var)) {
             continue;
         }
         let values: Vec<V> = (0..width).map(|i| equal[&i].0.clone()).collect();
+        if entangles(term, &mut free, var, &values) {
+            continue;
+        }
         let member = make::or(nf.terms.iter().map(|t| {
             let mut t = subst::open(cx, t);
             for (out, value) in t.out.iter().zip(&values) {
@@ -165,6 +185,26 @@ fn eliminate_determined(cx: &Cx<'_>, term: &mut Term) -> bool {
         return true;
     }
     false
+}
+
+/// Whether replacing a variable by values would let a relation depend on its own row: one of the values is of a variable
+/// whose relation depends (LATERAL) on the one replaced.
+fn entangles(term: &Term, free: &mut FreeVars, var: Var, values: &[V]) -> bool {
+    let mut dependent = BTreeSet::from([var]);
+    loop {
+        let before = dependent.len();
+        for (other, rel) in &term.vars {
+            if let Rel::Distinct(nf) = rel
+                && !free.nf(nf).is_disjoint(&dependent)
+            {
+                dependent.insert(*other);
+            }
+        }
+        if dependent.len() == before {
+            break;
+        }
+    }
+    values.iter().any(|v| !free.val(v).is_disjoint(&dependent))
 }
 
 /// A row found by an equality on a key is a function of the key's value: the variable goes, the row's columns become
@@ -189,6 +229,9 @@ fn lookup_key(cx: &Cx<'_>, term: &mut Term) -> bool {
         let keys = &cx.schema.tables[table].keys;
         let Some(key) = keys.iter().position(|k| k.columns.iter().all(|c| equal.contains_key(c))) else { continue };
         let at: Vec<V> = keys[key].columns.iter().map(|c| equal[c].0.clone()).collect();
+        if entangles(term, &mut free, var, &at) {
+            continue;
+        }
         let row = lookup_row(cx, table, key, &at);
         let exists = subst::has(table, key, at);
         *term = subst::instantiate(cx, term, &HashMap::from([(var, row)]));
@@ -282,7 +325,7 @@ pub(crate) fn exists(cx: &Cx<'_>, mut term: Term) -> F {
         if term.vars.is_empty() {
             return outside;
         }
-        make::and([outside, Rc::new(Formula::Exists(Rc::new(term)))])
+        make::and([outside, cx.intern_exists(term)])
     }))
 }
 
@@ -356,10 +399,12 @@ fn total_simple(cx: &Cx<'_>, mut term: Term, ty: &Type) -> V {
         make::case(&make::and(std::mem::take(&mut term.phi)), product(&inner, ty), make::int(0))
     } else {
         term.out = vec![product(&inner, ty)];
-        Rc::new(Val::Total(Rc::new(term), ty.clone()))
+        cx.intern(&format!("total {ty}"), &[term.clone()], || Rc::new(Val::Total(Rc::new(term), ty.clone())))
     };
-    // A constant factor is NULL only where `outside` is false.
-    let value = make::arith(Op::Mul, &product(&constant, ty), &value, ty);
+    // Where a constant factor is NULL there is no row, and nothing of φ that is left outside need say so.
+    let constant = product(&constant, ty);
+    let outside = make::and([outside, make::not(make::is_null(&constant))]);
+    let value = make::arith(Op::Mul, &constant, &value, ty);
     make::case(&outside, value, make::int(0))
 }
 
@@ -420,11 +465,16 @@ pub(crate) fn extreme(cx: &Cx<'_>, max: bool, mut nf: Nf, ty: &Type) -> V {
             let some = exists(cx, term.clone());
             make::case(&some, term.out[0].clone(), make::null(ty.clone()))
         } else {
-            Rc::new(Val::Extreme(max, Rc::new(nf), ty.clone()))
+            extreme_of(cx, max, nf, ty)
         };
         return make::case(&outside, value, make::null(ty.clone()));
     }
-    Rc::new(Val::Extreme(max, Rc::new(nf), ty.clone()))
+    extreme_of(cx, max, nf, ty)
+}
+
+fn extreme_of(cx: &Cx<'_>, max: bool, nf: Nf, ty: &Type) -> V {
+    let terms = nf.terms.clone();
+    cx.intern(&format!("extreme {max} {ty}"), &terms, || Rc::new(Val::Extreme(max, Rc::new(nf), ty.clone())))
 }
 
 /// Aggregates known to be NULL over no rows.
@@ -448,7 +498,8 @@ pub(crate) fn of_bag(cx: &Cx<'_>, name: &str, nf: Nf, ty: &Type) -> V {
     if nf.terms.is_empty() && NULL_OVER_NOTHING.contains(&name) {
         return make::null(ty.clone());
     }
-    Rc::new(Val::OfBag(name.to_owned(), Rc::new(nf), ty.clone()))
+    let terms = nf.terms.clone();
+    cx.intern(&format!("bag {name} {ty}"), &terms, || Rc::new(Val::OfBag(name.to_owned(), Rc::new(nf), ty.clone())))
 }
 
 /// The value of a subquery that yields at most one row.
@@ -462,5 +513,57 @@ pub(crate) fn scalar(cx: &Cx<'_>, nf: Nf, ty: &Type) -> V {
         });
     }
     nf.terms.sort();
-    Rc::new(Val::Scalar(Rc::new(nf), ty.clone()))
+    let terms = nf.terms.clone();
+    cx.intern(&format!("scalar {ty}"), &terms, || Rc::new(Val::Scalar(Rc::new(nf), ty.clone())))
+}
+
+/// `left EXCEPT ALL right` where the right's rows are those of the left that satisfy more conditions: the left's rows
+/// that do not. `None` where this cannot be seen.
+pub(crate) fn without(cx: &Cx<'_>, left: &Nf, right: &Nf) -> Option<Nf> {
+    let mut left = simplify_all(cx, left.clone(), Mode::Bag);
+    let right = simplify_all(cx, right.clone(), Mode::Bag);
+    // What is taken from each left term.
+    let mut taken: Vec<Vec<F>> = vec![Vec::new(); left.terms.len()];
+    for term in &right.terms {
+        let (index, extra) =
+            left.terms.iter().enumerate().find_map(|(i, l)| Some((i, extra_conditions(cx, l, term)?)))?;
+        // Each row may be taken once.
+        if taken[index].iter().any(|before| *make::and([before.clone(), extra.clone()]) != Formula::False) {
+            return None;
+        }
+        taken[index].push(extra);
+    }
+    for (term, taken) in left.terms.iter_mut().zip(taken) {
+        term.restrict(&make::not(make::or(taken)));
+    }
+    Some(left)
+}
+
+/// What the term `narrow` asks of its rows beyond what `wide` asks of the same rows, if the two are otherwise the same.
+fn extra_conditions(cx: &Cx<'_>, wide: &Term, narrow: &Term) -> Option<F> {
+    if wide.vars.len() != narrow.vars.len() || wide.weight != narrow.weight {
+        return None;
+    }
+    let n = wide.vars.len();
+    let mut orders: Vec<Vec<usize>> = vec![Vec::new()];
+    for (_, rel) in &narrow.vars {
+        orders = orders
+            .iter()
+            .flat_map(|chosen| {
+                (0..n).filter(|i| !chosen.contains(i) && wide.vars[*i].1 == *rel).map(|i| [&chosen[..], &[i]].concat())
+            })
+            .take(TERMS_MAX)
+            .collect();
+    }
+    orders.into_iter().find_map(|order| {
+        let rows = narrow
+            .vars
+            .iter()
+            .zip(order)
+            .map(|((var, _), i)| (*var, cx.row(wide.vars[i].0, &wide.vars[i].1)))
+            .collect();
+        let mapped = subst::instantiate(cx, narrow, &rows);
+        let same = mapped.out == wide.out && wide.phi.iter().all(|f| mapped.phi.contains(f));
+        same.then(|| make::and(mapped.phi.into_iter().filter(|f| !wide.phi.contains(f))))
+    })
 }

@@ -61,6 +61,7 @@ impl<'a> Walk<'a> {
         if let Some((_, done)) = self.vals.get(&Rc::as_ptr(v)) {
             return done.clone();
         }
+        self.cx.spend();
         let done = self.rewrite.val(v).unwrap_or_else(|| self.val_parts(v));
         // The key's owner is kept, so that its address is not used again.
         self.vals.insert(Rc::as_ptr(v), (v.clone(), done.clone()));
@@ -101,6 +102,7 @@ impl<'a> Walk<'a> {
         if let Some((_, done)) = self.formulas.get(&Rc::as_ptr(f)) {
             return done.clone();
         }
+        self.cx.spend();
         let done = self.rewrite.formula(f).unwrap_or_else(|| self.formula_parts(f));
         self.formulas.insert(Rc::as_ptr(f), (f.clone(), done.clone()));
         done
@@ -183,7 +185,18 @@ fn fold(name: &str, args: &[V], ty: &Type) -> Option<Value> {
     if !FOLDED.contains(&name) {
         return None;
     }
-    let value = eval::constant(&Expr::Call { name: name.to_owned(), args, ty: ty.clone() })?;
+    let call = |args| eval::constant(&Expr::Call { name: name.to_owned(), args, ty: ty.clone() });
+    if name == "like" {
+        // Engines where equal texts are identical may still match patterns without regard to case.
+        let lower = args.iter().map(|arg| match arg {
+            Expr::Literal(Value::Text(text), ty) => Expr::Literal(Value::Text(text.to_lowercase()), ty.clone()),
+            other => other.clone(),
+        });
+        if call(lower.collect()) != call(args.clone()) {
+            return None;
+        }
+    }
+    let value = call(args)?;
     (!value.is_null()).then_some(value)
 }
 

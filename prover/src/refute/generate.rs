@@ -1,6 +1,6 @@
 //! Random databases that satisfy their schema.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use num_rational::BigRational;
 use rand::RngExt as _;
@@ -109,7 +109,7 @@ impl<'s> Generator<'s> {
             used: pools.used.contains(&at),
             in_key: keys.iter().any(|key| key.columns.contains(&at.1)),
             class: pools.classes.get(&at).copied(),
-            compared: pools.columns.get(&at).into_iter().flatten().filter_map(|v| fit(v, ty)).collect(),
+            compared: fitting(pools.columns.get(&at).into_iter().flatten(), ty),
         };
         let facts = schema.tables.iter().enumerate().map(|(number, table)| {
             let columns = table.columns.iter().enumerate();
@@ -348,6 +348,11 @@ fn some(values: impl Iterator<Item = Value>, count: usize, rng: &mut ChaCha8Rng)
     values.shuffle(rng);
     values.truncate(count);
     values
+}
+
+/// The values as those of the type, each once.
+fn fitting<'v>(values: impl Iterator<Item = &'v Value>, ty: &Type) -> Vec<Value> {
+    values.filter_map(|v| fit(v, ty)).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn choose(values: &[Value], rng: &mut ChaCha8Rng) -> Value {

@@ -234,6 +234,11 @@ impl Pools {
         if let (Some(column), Some(value)) = (origin, constant_of(with)) {
             let values = self.columns.entry(column).or_default();
             values.extend(neighbours(&value, &with.ty()));
+            // Columns that are not whole have something between two whole numbers.
+            if let Value::Int(n) = value {
+                let half = BigRational::from_integer(n.into()) + BigRational::new(1.into(), 2.into());
+                values.insert(Value::number(half));
+            }
             values.insert(value);
         }
     }
@@ -296,7 +301,7 @@ fn constant_of(expr: &Expr) -> Option<Value> {
     match expr {
         Expr::Literal(Value::Null, _) => None,
         Expr::Literal(value, _) => Some(value.clone()),
-        Expr::Cast { .. } | Expr::Arithmetic(..) => constant(expr).filter(|v| !v.is_null()),
+        Expr::Cast { .. } | Expr::Arithmetic(..) | Expr::Call { .. } => constant(expr).filter(|v| !v.is_null()),
         _ => None,
     }
 }

@@ -239,3 +239,31 @@ fn searches_repeat() {
     assert!(matches!(first, Search::Differs(_)));
     assert_eq!(first, search(&schema, &left, &right, 7, 100, FUEL));
 }
+
+#[test]
+fn what_engines_decide_differently_refutes_nothing() {
+    let schema = crate::lower::schema("CREATE TABLE t (a INT, b INT)", &std::collections::BTreeMap::new()).unwrap();
+    let find = |left: &str, right: &str| {
+        let query = |sql| crate::lower::query(&schema, sql).unwrap();
+        match search(&schema, &query(left), &query(right), 1, 100, FUEL) {
+            Search::OnlyOpaque(names) => names.into_iter().collect::<Vec<_>>().join(", "),
+            other => format!("{other:?}"),
+        }
+    };
+    assert_eq!(find("SELECT AVG(a) FROM t", "SELECT SUM(a) / COUNT(a) FROM t"), "/");
+    let (unwritten, first) = ("SELECT a FROM t ORDER BY a LIMIT 1", "SELECT a FROM t ORDER BY a NULLS FIRST LIMIT 1");
+    assert_eq!(find(unwritten, first), "order of NULLs");
+    assert_eq!(
+        find("SELECT RANK() OVER (ORDER BY a) FROM t", "SELECT RANK() OVER (ORDER BY a NULLS FIRST) FROM t"),
+        "order of NULLs"
+    );
+    assert!(find("SELECT a FROM t ORDER BY a LIMIT 1", "SELECT a FROM t ORDER BY a LIMIT 2").contains("Differs"));
+}
+
+#[test]
+fn decimals_between_whole_numbers_are_tried() {
+    let schema = crate::lower::schema("CREATE TABLE t (a DECIMAL(10,2))", &std::collections::BTreeMap::new()).unwrap();
+    let query = |sql| crate::lower::query(&schema, sql).unwrap();
+    let (left, right) = (query("SELECT a FROM t WHERE a > 1"), query("SELECT a FROM t WHERE a >= 2"));
+    assert!(matches!(search(&schema, &left, &right, 1, 200, FUEL), Search::Differs(_)));
+}

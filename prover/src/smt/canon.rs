@@ -26,9 +26,20 @@ pub(crate) fn shape(terms: &[Term]) -> Shape {
 struct Canon {
     text: String,
     params: Vec<V>,
-    names: HashMap<Var, usize>,
+    names: HashMap<Var, String>,
+    /// Names given so far. Terms of one sum may bind the same variable, so there can be more of them than variables.
+    named: usize,
     bound: BTreeSet<Var>,
     free: FreeVars,
+    /// Parameters without their numbers, terms as they stand.
+    rough: bool,
+}
+
+fn label(rel: &Rel) -> String {
+    match rel {
+        Rel::Table(table) => format!("t{table}"),
+        Rel::Distinct(_) => "distinct".to_owned(),
+    }
 }
 
 impl Canon {
@@ -38,10 +49,20 @@ impl Canon {
     }
 
     fn term(&mut self, term: &Term) {
+        if self.rough {
+            self.term_as_it_stands(term);
+        } else {
+            let term = self.ordered(term);
+            self.term_as_it_stands(&term);
+        }
+    }
+
+    fn term_as_it_stands(&mut self, term: &Term) {
         self.text.push_str("(sum");
         for (var, rel) in &term.vars {
-            let name = self.names.len();
-            self.names.insert(*var, name);
+            let name = self.named;
+            self.named += 1;
+            self.names.insert(*var, format!("x{name}"));
             self.bound.insert(*var);
             match rel {
                 Rel::Table(table) => self.put(format_args!(" x{name}:t{table}")),
@@ -61,6 +82,78 @@ impl Canon {
         for (var, _) in &term.vars {
             self.bound.remove(var);
         }
+    }
+
+    /// The term with its variables and conjuncts in an order that depends on their shapes rather than their names.
+    fn ordered(&mut self, term: &Term) -> Term {
+        let mut term = term.clone();
+        if term.vars.len() > 1 {
+            let mut marked: Vec<(String, (Var, Rel))> = term
+                .vars
+                .iter()
+                .map(|own| {
+                    let mut names = self.names.clone();
+                    for (var, rel) in &term.vars {
+                        let name = if *var == own.0 { "#".to_owned() } else { label(rel) };
+                        names.insert(*var, name);
+                    }
+                    let of_own: Vec<&F> = term.phi.iter().filter(|f| self.free.formula(f).contains(&own.0)).collect();
+                    let mut marks: Vec<String> =
+                        of_own.into_iter().map(|f| self.rough(&term, &names, |c| c.formula(f))).collect();
+                    marks.sort();
+                    let outs: Vec<&V> = term.out.iter().filter(|v| self.free.val(v).contains(&own.0)).collect();
+                    for v in outs {
+                        marks.push(self.rough(&term, &names, |c| c.val(v)));
+                    }
+                    (format!("{} {}", label(&own.1), marks.join(";")), own.clone())
+                })
+                .collect();
+            // Lateral relations refer to variables before them, whose order must stay.
+            if !term.vars.iter().any(|(_, rel)| matches!(rel, Rel::Distinct(_))) {
+                marked.sort_by(|a, b| a.0.cmp(&b.0));
+            }
+            term.vars = marked.into_iter().map(|(_, var)| var).collect();
+        }
+        if term.phi.len() > 1 {
+            let mut names = self.names.clone();
+            for (i, (var, _)) in term.vars.iter().enumerate() {
+                names.insert(*var, format!("x{}", self.named + i));
+            }
+            let mut phi: Vec<(String, F)> =
+                term.phi.iter().map(|f| (self.rough(&term, &names, |c| c.formula(f)), f.clone())).collect();
+            phi.sort_by(|a, b| a.0.cmp(&b.0));
+            term.phi = phi.into_iter().map(|(_, f)| f).collect();
+        }
+        term
+    }
+
+    /// What a part of the term looks like, whatever the parameters are.
+    fn rough(&self, term: &Term, names: &HashMap<Var, String>, print: impl FnOnce(&mut Self)) -> String {
+        let mut canon = Self {
+            names: names.clone(),
+            named: self.named + term.vars.len(),
+            bound: self.bound.clone(),
+            rough: true,
+            ..Self::default()
+        };
+        canon.bound.extend(term.vars.iter().map(|(v, _)| *v));
+        print(&mut canon);
+        canon.text
+    }
+
+    /// The parts of a conjunction or disjunction, in an order that depends on their shapes.
+    fn parts(&mut self, head: &str, parts: &[F]) {
+        self.put(format_args!("({head}"));
+        if self.rough {
+            parts.iter().for_each(|p| self.formula(p));
+        } else {
+            let nothing = Term::row(Vec::new());
+            let mut keyed: Vec<(String, &F)> =
+                parts.iter().map(|p| (self.rough(&nothing, &self.names, |c| c.formula(p)), p)).collect();
+            keyed.sort_by(|a, b| a.0.cmp(&b.0));
+            keyed.into_iter().for_each(|(_, p)| self.formula(p));
+        }
+        self.text.push(')');
     }
 
     fn nf(&mut self, head: &str, nf: &Nf) {
@@ -89,6 +182,10 @@ impl Canon {
             return;
         }
         if self.free.val(v).is_disjoint(&self.bound) {
+            if self.rough {
+                self.text.push_str(" ?");
+                return;
+            }
             let index = self.params.iter().position(|p| p == v).unwrap_or_else(|| {
                 self.params.push(v.clone());
                 self.params.len() - 1
@@ -97,7 +194,7 @@ impl Canon {
             return;
         }
         match &**v {
-            Val::Col(col) => match self.names.get(&col.var).copied() {
+            Val::Col(col) => match self.names.get(&col.var).cloned() {
                 Some(name) => self.put(format_args!(" x{name}.{}", col.index)),
                 None => self.put(format_args!(" r{}.{}", col.var, col.index)),
             },
@@ -136,14 +233,10 @@ impl Canon {
             Formula::True => self.text.push_str(" true"),
             Formula::False => self.text.push_str(" false"),
             Formula::And(parts) => {
-                self.text.push_str("(and");
-                parts.iter().for_each(|p| self.formula(p));
-                self.text.push(')');
+                self.parts("and", parts);
             }
             Formula::Or(parts) => {
-                self.text.push_str("(or");
-                parts.iter().for_each(|p| self.formula(p));
-                self.text.push(')');
+                self.parts("or", parts);
             }
             Formula::Not(inner) => {
                 self.text.push_str("(not");

@@ -125,6 +125,8 @@ pub(crate) struct Encoder<'a> {
     totals: Vec<Sum>,
     generation: u32,
     in_comparison: bool,
+    /// No further rows: a looked-up row that is at hand already needs no second name.
+    closed: bool,
     /// Aggregates and subqueries met, for the search for equal ones.
     pub(crate) opaque: Vec<V>,
     /// Arithmetic expressions over sums met.
@@ -149,6 +151,7 @@ impl<'a> Encoder<'a> {
             totals: Vec::new(),
             generation: 0,
             in_comparison: false,
+            closed: false,
             opaque: Vec::new(),
             sums: Vec::new(),
         }
@@ -341,7 +344,8 @@ impl<'a> Encoder<'a> {
             }
             Val::Call { name, args, strict, .. } => {
                 let cells: Vec<Cell> = args.iter().map(|a| self.val(a)).collect();
-                let exact = *strict && EXACTLY_STRICT.contains(&&name[..]);
+                let plain = name.split_once('(').map_or(&name[..], |(plain, _)| plain);
+                let exact = *strict && EXACTLY_STRICT.contains(&plain);
                 let given = self.join("or", cells.iter().map(|c| c.null.clone()).collect());
                 let symbol = self.symbol(&format!("call {name} {ty}"));
                 let value = self.apply(&format!("f{symbol}"), &cells, sort);
@@ -483,6 +487,7 @@ impl<'a> Encoder<'a> {
         if let Some(s) = self.formulas.get(f) {
             return s.clone();
         }
+        self.cx.spend();
         let s = self.formula_new(f);
         self.formulas.insert(f.clone(), s.clone());
         s
@@ -560,7 +565,7 @@ impl<'a> Encoder<'a> {
 
     /// A row that is in a table wherever the guard holds.
     fn add_row(&mut self, table: usize, guard: S, columns: Vec<V>) {
-        if !self.known_rows.insert((table, columns.clone())) {
+        if self.closed || !self.known_rows.insert((table, columns.clone())) {
             return;
         }
         if self.rows.len() >= ROWS_MAX {
@@ -703,6 +708,9 @@ impl<'a> Encoder<'a> {
                     self.cx.cap("instances of one definition");
                     return;
                 }
+                if self.cx.exhausted() {
+                    return;
+                }
                 let rows: Vec<Row> = choice[1..].iter().map(|i| self.rows[*i].clone()).collect();
                 let depth = rows.iter().map(|r| r.generation).max().unwrap_or(0).max(generation);
                 if depth > GENERATIONS_MAX || !self.defined[index].done.insert(choice) {
@@ -797,9 +805,9 @@ impl<'a> Encoder<'a> {
                     std::iter::once(subst::has(row.table, k, at))
                         .chain(row.columns.iter().zip(&looked_up).map(|(a, b)| make::same(a, b))),
                 );
-                let before = std::mem::replace(&mut self.generation, GENERATIONS_MAX);
+                self.closed = true;
                 let (given, equal) = (self.formula(&given), self.formula(&equal));
-                self.generation = before;
+                self.closed = false;
                 let premise = self.join("and", vec![row.guard.clone(), given]);
                 self.imply(&premise, &equal);
             }

@@ -2,6 +2,8 @@
 
 pub(crate) mod canon;
 pub(crate) mod encode;
+#[cfg(test)]
+mod honest;
 pub(crate) mod model;
 mod solver;
 

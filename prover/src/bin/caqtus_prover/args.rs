@@ -22,6 +22,9 @@ pub(crate) struct LimitArgs {
     /// Rows per table in the symbolic search for a difference
     #[arg(long, value_name = "N", default_value_t = Limits::default().symbolic_rows)]
     symbolic_rows: usize,
+    /// Steps of rewriting and encoding for the whole pair
+    #[arg(long, value_name = "N", default_value_t = Limits::default().work_total)]
+    work_total: u64,
     /// Random databases on which the queries must agree before a proof counts
     #[arg(long, value_name = "N", default_value_t = Limits::default().trials, value_parser = clap::value_parser!(u32).range(1..))]
     trials: u32,
@@ -39,6 +42,7 @@ impl LimitArgs {
         Limits {
             rlimit_per_query: self.rlimit_per_query,
             rlimit_total: self.rlimit_total,
+            work_total: self.work_total,
             trials: self.trials,
             fuel_per_trial: self.fuel_per_trial,
             seed: self.seed,

@@ -7,11 +7,13 @@
 #![allow(clippy::print_stdout)]
 
 mod args;
+mod audit;
 mod bench;
 mod check;
 mod clock;
 mod display;
 mod explain;
+mod fuzz;
 mod memory;
 mod pairs;
 mod pool;
@@ -52,6 +54,7 @@ Examples:
   caqtus-prover refute --schema schema.sql --left @left.sql --right @right.sql
   caqtus-prover check proof.json
   caqtus-prover bench suites/
+  caqtus-prover fuzz --for 10m
 
 Exit status: 0 proven, 1 refuted, 2 unknown, 3 could not run, 130 stopped by Ctrl-C.
 `caqtus-prover help COMMAND` tells more, with examples.")]
@@ -66,6 +69,7 @@ enum Command {
     Refute(Box<refute::RefuteArgs>),
     Check(check::CheckArgs),
     Bench(bench::BenchArgs),
+    Fuzz(fuzz::FuzzArgs),
     Serve(serve::ServeArgs),
 }
 
@@ -75,6 +79,7 @@ fn run(command: Command) -> anyhow::Result<u8> {
         Command::Refute(args) => refute::run(*args),
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
         Command::Serve(args) => serve::run(&args),
     }
 }

@@ -11,13 +11,13 @@ use prover::Verdict;
 use prover::wire::{Answer, FrameError, Request, Task, read_frame, write_frame};
 
 use crate::args::{Faults, MemoryArgs};
-use crate::{COULD_NOT_RUN, GOOD, clock, memory};
+use crate::{COULD_NOT_RUN, GOOD, audit, clock, memory};
 
 /// Decide pairs read from standard input, for another program
 ///
 /// A request is a frame: its length as four little-endian bytes, then that many bytes of JSON (at most 16 MiB) with
 /// `id`, `schema` (CREATE TABLE text, or the tables of a QED plan), `q1`, `q2`, and optionally `placeholders`,
-/// `limits`, `task` (`decide` or `refute`) and `certificate` (true to get the proof). The answer is a frame with the
+/// `limits`, `task` (`decide`, `refute`, `audit` or `auditdiffering`) and `certificate` (true to get the proof). The answer is a frame with the
 /// object that `prove --json` prints. A frame that holds no request is answered too, with the verdict unknown.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -145,6 +145,8 @@ fn decide(request: &Request) -> Answer {
     let mut report = match request.task {
         Task::Decide => prover::decide(&schema, &left, &right, &limits),
         Task::Refute => prover::refute_only(&schema, &left, &right, &limits),
+        Task::Audit => return audit::audit(&request.id, &schema, &left, &right, &limits, true),
+        Task::AuditDiffering => return audit::audit(&request.id, &schema, &left, &right, &limits, false),
     };
     if let Verdict::Proven(certificate) = &mut report.verdict {
         certificate.pair = Some(request.pair.clone());

@@ -2,19 +2,6 @@
 
 use super::*;
 
-fn call(name: &str, args: Vec<Expr>, ty: Type) -> Expr {
-    Expr::Call { name: name.to_owned(), args, ty }
-}
-
-fn cast(value: Expr, to: Type, target: &str) -> Expr {
-    Expr::Cast { value: Box::new(value), to, target: target.to_owned() }
-}
-
-#[track_caller]
-fn expect_opaque(expr: Expr) {
-    assert!(matches!(value_of(expr), Ok((_, true))));
-}
-
 #[test]
 fn like() {
     let of = |value: &str, pattern: &str| call("like", vec![text(value), text(pattern)], Type::Boolean);
@@ -23,12 +10,11 @@ fn like() {
         ("abc", "%b%", true),
         ("abc", "a_c", true),
         ("abc", "a_", false),
-        ("abc", "A%", false),
+        ("abc", "B%", false),
         ("", "%", true),
         ("", "_", false),
         ("aab", "%ab", true),
         ("abab", "a%b", true),
-        ("äb", "_b", true),
     ] {
         expect_value(of(value, pattern), result);
     }
@@ -37,6 +23,12 @@ fn like() {
     expect_value(escaped("ab"), false);
     expect_value(call("like", vec![null(), text("a")], Type::Boolean), N);
     expect_opaque(of("a\\", "a\\"));
+    // Case matters in some engines.
+    expect_opaque(of("abc", "A%"));
+    expect_value(call("ilike", vec![text("abc"), text("A%")], Type::Boolean), true);
+    expect_opaque(of("äb", "_b"));
+    expect_opaque(of("ab", "ä%"));
+    expect_opaque(call("ilike", vec![text("Ä"), text("ä")], Type::Boolean));
 }
 
 #[test]
@@ -45,7 +37,11 @@ fn texts() {
     expect_value(of("upper", vec![text("aB")]), "AB");
     expect_opaque(of("upper", vec![text("ä")]));
     expect_value(call("length", vec![text("abc")], Type::Integer), 3);
-    expect_value(call("char_length", vec![text("äb")], Type::Integer), 2);
+    expect_value(call("char_length", vec![text("ab")], Type::Integer), 2);
+    for name in ["lower", "length", "char_length"] {
+        expect_opaque(of(name, vec![text("ä")]));
+    }
+    expect_opaque(of("substr", vec![text("äb"), int(2)]));
     expect_value(of("substring", vec![text("abcd"), int(2), int(2)]), "bc");
     expect_value(of("substr", vec![text("abcd"), int(3)]), "cd");
     expect_opaque(of("substr", vec![text("abcd"), int(0)]));
@@ -69,7 +65,8 @@ fn numbers() {
     expect_value(of("round", decimal(5, 2)), 3);
     expect_opaque(of("round", Value::Double(2.5)));
     expect_value(call("round", vec![lit(decimal(1255, 1000)), int(2)], Type::Decimal), decimal(126, 100));
-    expect_value(call("mod", vec![int(-7), int(3)], Type::Integer), -1);
+    expect_value(call("mod", vec![int(7), int(3)], Type::Integer), 1);
+    assert_eq!(value_of(call("mod", vec![int(-7), int(3)], Type::Integer)), Ok((Value::int(-1), true)));
     assert_eq!(value_of(call("mod", vec![int(1), int(0)], Type::Integer)), Err(EvalError::DivisionByZero));
     expect_value(call("greatest", vec![int(1), int(3), int(2)], Type::Integer), 3);
     expect_value(call("least", vec![int(2), int(1)], Type::Integer), 1);
@@ -104,8 +101,6 @@ fn casts() {
     expect_value(cast(date, Type::Timestamp, "timestamp"), "2001-02-03 00:00:00");
     let moment = cast(text("2001-02-03 04:05:06"), Type::Timestamp, "timestamp");
     expect_value(cast(moment.clone(), Type::Timestamp, "timestamp(0)"), "2001-02-03 04:05:06");
-    expect_value(call("extract_year", vec![moment.clone()], Type::Integer), 2001);
-    expect_value(call("extract_month", vec![moment], Type::Integer), 2);
     assert!(matches!(value_of(cast(text("soon"), Type::Date, "date")), Err(EvalError::Cast(_))));
     expect_value(cast(null(), Type::Text, "json"), N);
     expect_opaque(cast(text("{}"), Type::Other("json".to_owned()), "json"));

@@ -1,3 +1,4 @@
+mod calendar;
 mod functions;
 mod relations;
 mod scalars;
@@ -124,6 +125,10 @@ fn desc(expr: Expr) -> OrderKey {
     OrderKey { expr, descending: true, nulls_first: None }
 }
 
+fn nulls_last(key: OrderKey) -> OrderKey {
+    OrderKey { nulls_first: Some(false), ..key }
+}
+
 fn query(plan: Plan) -> Query {
     let visible = plan.types().len();
     Query { plan, visible, order: Vec::new(), assumptions: BTreeSet::new() }
@@ -147,6 +152,19 @@ fn value_of(expr: Expr) -> Result<(Value, bool), EvalError> {
     let plan = Plan::Values { types: vec![ty], rows: vec![vec![expr]] };
     let outcome = evaluate(&query(plan), &Database::default(), 1, FUEL)?;
     Ok((outcome.rows[0][0].clone(), !outcome.opaque.is_empty()))
+}
+
+#[track_caller]
+fn expect_opaque(expr: Expr) {
+    assert!(matches!(value_of(expr), Ok((_, true))));
+}
+
+fn call(name: &str, args: Vec<Expr>, ty: Type) -> Expr {
+    Expr::Call { name: name.to_owned(), args, ty }
+}
+
+fn cast(value: Expr, to: Type, target: &str) -> Expr {
+    Expr::Cast { value: Box::new(value), to, target: target.to_owned() }
 }
 
 #[track_caller]

@@ -179,10 +179,11 @@ fn limit(order: Vec<OrderKey>, limit: Option<u64>, offset: u64) -> Plan {
 #[test]
 fn limits_are_determinate_unless_they_cut_ties() {
     let db = db(vec![vec![row![2, 1], row![1, 1], row![N, 1], row![1, 2], row![3, 3], row![3, 3]]]);
-    expect(limit(vec![asc(col(0))], Some(2), 0), &db, &[row![1, 1], row![1, 2]]);
-    expect(limit(vec![asc(col(0))], Some(2), 2), &db, &[row![2, 1], row![3, 3]]);
-    expect(limit(vec![asc(col(0))], None, 5), &db, &[row![N, 1]]);
-    expect(limit(vec![desc(col(0))], None, 5), &db, &[row![N, 1]]);
+    let ascending = || nulls_last(asc(col(0)));
+    expect(limit(vec![ascending()], Some(2), 0), &db, &[row![1, 1], row![1, 2]]);
+    expect(limit(vec![ascending()], Some(2), 2), &db, &[row![2, 1], row![3, 3]]);
+    expect(limit(vec![ascending()], None, 5), &db, &[row![N, 1]]);
+    expect(limit(vec![nulls_last(desc(col(0)))], None, 5), &db, &[row![N, 1]]);
     let first = OrderKey { nulls_first: Some(true), ..asc(col(0)) };
     expect(limit(vec![first], Some(1), 0), &db, &[row![N, 1]]);
     assert!(matches!(run(limit(vec![asc(col(0))], Some(1), 0), &db), Err(EvalError::NotDeterministic(_))));
@@ -190,7 +191,42 @@ fn limits_are_determinate_unless_they_cut_ties() {
     assert!(matches!(run(limit(vec![], Some(1), 0), &db), Err(EvalError::NotDeterministic(_))));
     expect(limit(vec![], Some(0), 1), &db, &[]);
     expect(limit(vec![], Some(9), 6), &db, &[]);
-    expect(limit(vec![asc(col(0)), asc(col(1))], Some(1), 0), &db, &[row![1, 1]]);
+    expect(limit(vec![ascending(), asc(col(1))], Some(1), 0), &db, &[row![1, 1]]);
+}
+
+#[test]
+fn a_limit_that_rests_on_the_place_of_nulls_is_noted() {
+    let some = db(vec![vec![row![2, 1], row![N, 2]]]);
+    let none = db(vec![vec![row![N, 1], row![N, 2]]]);
+    let noted = |plan: Plan, db: &Database| {
+        let outcome = evaluate(&query(plan), db, 1, FUEL).unwrap();
+        outcome.opaque.contains("order of NULLs")
+    };
+    let by = |key: OrderKey| vec![key, asc(col(1))];
+    assert!(noted(limit(by(asc(col(0))), Some(1), 0), &some));
+    assert!(noted(limit(by(desc(col(0))), None, 1), &some));
+    assert!(!noted(limit(by(asc(col(0))), Some(2), 0), &some));
+    assert!(!noted(limit(by(nulls_last(asc(col(0)))), Some(1), 0), &some));
+    assert!(!noted(limit(by(asc(col(0))), Some(1), 0), &none));
+    let order = by(asc(col(0)));
+    let outermost = Query { order, ..query(scan(0, 2)) };
+    assert!(evaluate(&outermost, &some, 1, FUEL).unwrap().opaque.is_empty());
+}
+
+#[test]
+fn a_single_value_is_that_of_the_only_row() {
+    let plan = Plan::Aggregate {
+        input: Box::new(scan(0, 2)),
+        keys: vec![],
+        aggregates: vec![aggregate(AggregateFunction::Other("single_value".to_owned()), Type::Integer)],
+    };
+    expect(plan.clone(), &db(vec![vec![]]), &[row![N]]);
+    expect(plan.clone(), &db(vec![vec![row![1, 5]]]), &[row![5]]);
+    expect(plan.clone(), &db(vec![vec![row![1, N]]]), &[row![N]]);
+    for second in [Value::int(5), Value::Null] {
+        let two = db(vec![vec![row![1, 5], row![1, second]]]);
+        assert_eq!(run(plan.clone(), &two), Err(EvalError::ScalarSubqueryRows));
+    }
 }
 
 #[test]

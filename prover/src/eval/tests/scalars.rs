@@ -66,9 +66,9 @@ fn comparisons_are_null_on_null_and_same_is_not() {
 #[test]
 fn arithmetic_truncates_and_stays_exact() {
     let integer = |op, a, b| arithmetic(op, int(a), int(b), Type::Integer);
-    expect_value(integer(ArithmeticOp::Div, -7, 2), -3);
-    expect_value(integer(ArithmeticOp::Rem, -7, 2), -1);
-    expect_value(integer(ArithmeticOp::Rem, 7, -2), 1);
+    expect_value(integer(ArithmeticOp::Div, -8, 2), -4);
+    expect_value(integer(ArithmeticOp::Rem, 7, 2), 1);
+    expect_value(integer(ArithmeticOp::Rem, -8, 2), 0);
     expect_value(arithmetic(ArithmeticOp::Div, int(-7), int(2), Type::Decimal), decimal(-7, 2));
     expect_value(arithmetic(ArithmeticOp::Div, int(-7), int(2), Type::Double), Value::Double(-3.5));
     expect_value(arithmetic(ArithmeticOp::Add, int(1), null(), Type::Integer), N);
@@ -78,6 +78,23 @@ fn arithmetic_truncates_and_stays_exact() {
     assert_eq!(value_of(integer(ArithmeticOp::Rem, 1, 0)), Err(EvalError::DivisionByZero));
     let back = arithmetic(ArithmeticOp::Div, integer(ArithmeticOp::Mul, i64::MAX, 4), int(4), Type::Integer);
     expect_value(back, i64::MAX);
+}
+
+#[test]
+fn what_engines_divide_differently_is_noted() {
+    let noted = |op, a, b, ty: Type| {
+        let plan = Plan::Values { types: vec![ty.clone()], rows: vec![vec![arithmetic(op, int(a), int(b), ty)]] };
+        let outcome = evaluate(&query(plan), &Database::default(), 1, FUEL).unwrap();
+        (outcome.rows[0][0].clone(), outcome.opaque.into_iter().collect::<Vec<_>>().concat())
+    };
+    let quotient = |a, b| noted(ArithmeticOp::Div, a, b, Type::Integer);
+    let remainder = |a, b| noted(ArithmeticOp::Rem, a, b, Type::Integer);
+    assert_eq!(quotient(-7, 2), (Value::int(-3), "/".to_owned()));
+    assert_eq!(quotient(1, 3), (Value::int(0), "/".to_owned()));
+    assert_eq!(remainder(-7, 2), (Value::int(-1), "%".to_owned()));
+    assert_eq!(remainder(7, -2), (Value::int(1), "%".to_owned()));
+    assert_eq!(noted(ArithmeticOp::Div, 7, 2, Type::Decimal), (decimal(7, 2), String::new()));
+    assert_eq!(noted(ArithmeticOp::Div, 7, 2, Type::Unknown), (Value::int(3), "/".to_owned()));
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn expect_window(function: WindowFunction, expected: &[Row]) {
 }
 
 fn by_second() -> Vec<OrderKey> {
-    vec![asc(col(1))]
+    vec![nulls_last(asc(col(1)))]
 }
 
 #[test]
@@ -71,6 +71,25 @@ fn positions_among_ties_are_open() {
 }
 
 #[test]
+fn the_place_of_nulls_is_noted_where_it_is_not_written() {
+    let opaque = |name: &str, frame: Option<&str>, order: Vec<OrderKey>, rows: Vec<Row>| {
+        let function = window(name, if name == "rank" { vec![] } else { vec![col(1)] }, order, frame);
+        let plan = Plan::Window { input: Box::new(scan(0, 2)), functions: vec![function] };
+        let outcome = evaluate(&query(plan), &db(vec![rows]), 1, FUEL).unwrap();
+        outcome.opaque.into_iter().collect::<Vec<_>>()
+    };
+    let mixed = || vec![row![1, 1], row![1, N], row![2, 3]];
+    let order = || vec![asc(col(1))];
+    assert_eq!(opaque("rank", None, order(), mixed()), ["order of NULLs"]);
+    assert_eq!(opaque("sum", None, order(), mixed()), ["order of NULLs"]);
+    let whole = Some("rows between unbounded preceding and unbounded following");
+    assert_eq!(opaque("first_value", whole, order(), mixed()), ["order of NULLs"]);
+    assert!(opaque("sum", whole, order(), mixed()).is_empty());
+    assert!(opaque("rank", None, by_second(), mixed()).is_empty());
+    assert!(opaque("rank", None, order(), vec![row![1, N], row![1, N], row![2, 3], row![2, 4]]).is_empty());
+}
+
+#[test]
 fn offsets_and_values() {
     let of = |name: &str, args| window(name, args, by_second(), None);
     expect_window(of("lag", vec![col(1)]), &[row![1, N], row![2, 1], row![2, 2], row![5, 2], row![7, N], row![N, 7]]);
@@ -106,7 +125,7 @@ fn aggregates_over_frames() {
         &[row![1, 5], row![2, 5], row![2, 5], row![5, 5], row![7, 7], row![N, N]],
     );
     expect_window(
-        sum(vec![desc(col(1))], Some("range between unbounded preceding and current row")),
+        sum(vec![nulls_last(desc(col(1)))], Some("range between unbounded preceding and current row")),
         &[row![1, 10], row![2, 9], row![2, 9], row![5, 5], row![7, 7], row![N, 7]],
     );
     expect_window(
