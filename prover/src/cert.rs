@@ -149,8 +149,8 @@ mod tests {
     fn a_change_anywhere_is_a_difference() {
         let pair = Pair {
             schema: "CREATE TABLE t(a INT, b INT NOT NULL)".into(),
-            q1: "SELECT a FROM t WHERE b > 1 AND a > 2".into(),
-            q2: "SELECT a FROM t WHERE 2 < a AND NOT b <= 1".into(),
+            q1: "SELECT a FROM t".into(),
+            q2: "SELECT a FROM t WHERE b > 1 UNION ALL SELECT a FROM t WHERE b <= 1".into(),
             ..Pair::default()
         };
         let prove = || {

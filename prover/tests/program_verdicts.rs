@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 const SCHEMA: &str = "CREATE TABLE t(a INT, b INT NOT NULL);";
 /// Equal to each other.
 const EQUAL: [&str; 2] = ["SELECT a FROM t WHERE b = 1", "SELECT t.a FROM t WHERE t.b = 1 AND TRUE"];
-/// Equal, but not as they stand.
-const REORDERED: [&str; 2] =
-    ["SELECT a + a FROM t WHERE b > 1 AND a > 2", "SELECT 2 * a FROM t WHERE 2 < a AND NOT b <= 1"];
+/// Equal, but not without the solver.
+const IN_PARTS: [&str; 2] =
+    ["SELECT a + 1 FROM t", "SELECT 1 + a FROM t WHERE b > 1 UNION ALL SELECT a + 1 FROM t WHERE b <= 1"];
 /// Different where `a` is NULL.
 const DIFFERENT: [&str; 2] = ["SELECT b FROM t", "SELECT b FROM t WHERE a = a"];
 /// Not determined.
@@ -113,7 +113,7 @@ fn check(certificate: &Certificate) -> (Option<i32>, String) {
 
 #[test]
 fn a_proof_is_explained_written_and_checked() {
-    for pair in [EQUAL, REORDERED] {
+    for pair in [EQUAL, IN_PARTS] {
         let (text, certificate) = explain(pair);
         assert!(text.starts_with("proven (") && text.contains("\nThe proof\n"), "{text}");
         for part in [pair[0], pair[1], "normal form of the left query", "t x0"] {
@@ -127,13 +127,13 @@ fn a_proof_is_explained_written_and_checked() {
     let (_, needs_no_solver) = explain(EQUAL);
     assert!(needs_no_solver.obligations.is_empty());
     assert!(needs_no_solver.steps.iter().any(|step| step.rule == "identical normal forms"));
-    let (_, needs_solver) = explain(REORDERED);
+    let (_, needs_solver) = explain(IN_PARTS);
     assert!(!needs_solver.obligations.is_empty());
 }
 
 #[test]
 fn a_certificate_for_something_else_is_not_valid() {
-    let (_, certificate) = explain(REORDERED);
+    let (_, certificate) = explain(IN_PARTS);
     type Change = fn(&mut Certificate);
     let changes: [(Change, &str); 5] = [
         (|c| c.pair.as_mut().expect("a pair").q2 = EQUAL[1].into(), "the pair is not proven again but refuted"),

@@ -252,3 +252,64 @@ impl Show<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::ir::{Schema, Type, Value};
+    use crate::normal::term::{Col, F};
+
+    fn schema() -> Schema {
+        let ddl = "CREATE TABLE ship(id INT PRIMARY KEY, name TEXT); CREATE TABLE visit(ship INT, tons INT)";
+        crate::lower::schema(ddl, &BTreeMap::new()).expect("a schema")
+    }
+
+    fn column(var: Var, index: usize) -> V {
+        Rc::new(Val::Col(Col { var, index, ty: Type::Integer, not_null: false }))
+    }
+
+    fn number(number: i64) -> V {
+        Rc::new(Val::Lit(Value::Int(number), Type::Integer))
+    }
+
+    fn term(vars: Vec<(Var, Rel)>, phi: Vec<F>, out: V) -> Term {
+        Term { vars, phi, weight: number(1), out: vec![out] }
+    }
+
+    #[test]
+    fn terms_have_the_names_of_the_schema() {
+        let schema = schema();
+        let cx = Cx::new(&schema);
+        let heavy: F = Rc::new(Formula::Cmp(Cmp::Lt, number(5), column(7, 1)));
+        let visits = term(vec![(7, Rel::Table(1))], vec![heavy], column(7, 0));
+        let has = Rc::new(Formula::Has { table: 0, key: 0, at: vec![column(9, 0)] });
+        let or = Rc::new(Formula::Or(vec![has, Rc::new(Formula::Null(column(8, 1)))]));
+        let same = Rc::new(Formula::Same(column(8, 0), column(9, 0)));
+        let distinct = Rel::Distinct(Rc::new(Nf { terms: vec![visits.clone()] }));
+        let name = Val::Lookup { table: 0, key: 0, at: vec![column(9, 0)], column: 1, ty: Type::Text };
+        let joined =
+            Term { weight: number(2), ..term(vec![(8, Rel::Table(0)), (9, distinct)], vec![same, or], Rc::new(name)) };
+        assert_eq!(
+            cx.show_terms(&[visits, joined]),
+            "visit x0 where 5 < x0.tons: (x0.ship)\n\
+             + ship x1, distinct {visit x2 where 5 < x2.tons: (x2.ship)} x3 where x1.id is x3.1 \
+             and (exists ship[(id) = (x3.1)] or x1.name is NULL): (ship[(id) = (x3.1)].name) × 2"
+        );
+        assert_eq!(cx.show_terms(&[]), "no rows");
+        assert_eq!(cx.show_terms(&[term(Vec::new(), Vec::new(), number(3))]), "one row: (3)");
+    }
+
+    #[test]
+    fn values_name_the_rows_they_are_about() {
+        let schema = schema();
+        let cx = Cx::new(&schema);
+        let same = Rc::new(Formula::Cmp(Cmp::Eq, column(2, 0), column(1, 0)));
+        let sum = Val::Total(Rc::new(term(vec![(2, Rel::Table(1))], vec![same], column(2, 1))), Type::Integer);
+        let shown =
+            cx.show_val(&[(1, Rel::Table(0))], &Rc::new(Val::Arith(Op::Add, Rc::new(sum), number(1), Type::Integer)));
+        assert_eq!(shown, "(sum{visit x0 where x0.ship = r1.id: (x0.tons)} + 1)");
+    }
+}
