@@ -145,6 +145,8 @@ mod tests {
         assert!(matches!(checked[2].answer, Answer::Unknown(_)));
     }
 
+    type Change = fn(&mut Certificate);
+
     #[test]
     fn a_change_anywhere_is_a_difference() {
         let pair = Pair {
@@ -163,7 +165,6 @@ mod tests {
         let (first, again) = (prove(), prove());
         assert_eq!(first, again);
         assert!(!first.steps.is_empty() && !first.obligations.is_empty() && first.trials > 0);
-        type Change = fn(&mut Certificate);
         let changes: [(Change, &str); 8] = [
             (|c| c.pair = None, "another pair"),
             (|c| c.limits.seed += 1, "other limits"),

@@ -101,23 +101,23 @@ fn prove(schema: &Schema, left: &Query, right: &Query, limits: &Limits, report: 
     step("normal form of the right query", String::new(), show(&r));
     let mut prover = Prover::new(&cx, limits);
     let same_form = |a: &Nf, b: &Nf| canon::shape(&a.terms).text == canon::shape(&b.terms).text;
-    let mut proven = prover.prove(&l, &r);
-    if proven && show(&l) == show(&r) {
+    let mut holds = prover.prove(&l, &r);
+    if holds && show(&l) == show(&r) {
         step("identical normal forms", show(&l), show(&r));
     }
     let (l_varies, r_varies) = (!same_form(&l, &other_l), !same_form(&r, &other_r));
-    if !proven && (l_varies || r_varies) {
+    if !holds && (l_varies || r_varies) {
         cx.keep_later.set(true);
         step("other normal form of the left query", String::new(), show(&other_l));
         step("other normal form of the right query", String::new(), show(&other_r));
-        proven = prover.prove(&other_l, &other_r)
+        holds = prover.prove(&other_l, &other_r)
             || (l_varies && r_varies && (prover.prove(&other_l, &r) || prover.prove(&l, &other_r)));
     }
     report.rlimit = prover.rlimit;
     if !left.order.is_empty() || !right.order.is_empty() {
         report.assumptions.insert(Assumption::OrderNotCompared);
     }
-    report.verdict = if proven {
+    report.verdict = if holds {
         Verdict::Proven(Box::new(Certificate {
             pair: None,
             prover: env!("CARGO_PKG_VERSION").to_owned(),

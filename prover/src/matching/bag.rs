@@ -69,22 +69,22 @@ impl Prover<'_> {
         if groups.values().any(|(l, r)| l.is_empty() || r.is_empty()) {
             return false;
         }
-        groups.into_values().all(|(l, r)| self.equal_group(context, l, r))
+        groups.into_values().all(|(l, r)| self.equal_group(context, &l, r))
     }
 
-    fn equal_group(&mut self, context: &Context, left: Vec<Term>, mut right: Vec<Term>) -> bool {
+    fn equal_group(&mut self, context: &Context, left: &[Term], mut right: Vec<Term>) -> bool {
         if left.len() == 1 && right.len() == 1 {
             return self.equal_terms(context, &left[0], &right[0])
-                || self.equal_symmetrised(context, &left, &right)
-                || self.equal_determined(context, &left, &right);
+                || self.equal_symmetrised(context, left, &right)
+                || self.equal_determined(context, left, &right);
         }
-        if self.equal_symmetrised(context, &left, &right) {
+        if self.equal_symmetrised(context, left, &right) {
             return true;
         }
         if left.len() != right.len() {
             return false;
         }
-        for term in &left {
+        for term in left {
             let Some(i) = (0..right.len()).find(|i| self.equal_terms(context, term, &right[*i])) else { return false };
             right.remove(i);
         }

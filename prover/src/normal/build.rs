@@ -431,7 +431,7 @@ impl<'a> Builder<'a> {
             let mut sum = make::int(0);
             for (j, other) in nf.terms.iter().enumerate() {
                 let mut other = other.clone();
-                other.out = keys[j].clone();
+                other.out.clone_from(&keys[j]);
                 let mut other = subst::open(self.cx, &other);
                 let earlier = self.precedes(&other.out, &keys[i], order);
                 other.restrict(&earlier);
@@ -450,29 +450,22 @@ impl<'a> Builder<'a> {
         let mut options = Vec::new();
         for ((a, b), key) in a.iter().zip(b).zip(order) {
             let less = if key.descending { make::cmp(Cmp::Lt, b, a) } else { make::cmp(Cmp::Lt, a, b) };
-            let nulls_first = match key.nulls_first {
-                Some(first) => {
-                    if first {
-                        make::yes()
-                    } else {
-                        make::no()
-                    }
-                }
-                None => {
-                    // Which end NULLs take is the engine's; it takes the same in both queries.
-                    let name = if key.descending { "nulls_first_descending" } else { "nulls_first_ascending" };
-                    make::truth(&subst::make_call(name, Vec::new(), &Type::Boolean, false)).0
-                }
+            // Which end NULLs take is the engine's unless written; it takes the same in both queries.
+            let nulls_first = if let Some(first) = key.nulls_first {
+                if first { make::yes() } else { make::no() }
+            } else {
+                let name = if key.descending { "nulls_first_descending" } else { "nulls_first_ascending" };
+                make::truth(&subst::make_call(name, Vec::new(), &Type::Boolean, false)).0
             };
             let (a_null, b_null) = (make::is_null(a), make::is_null(b));
             if *a_null != Formula::False || *b_null != Formula::False {
                 self.assumptions.insert(Assumption::NullsSortAtOneEnd);
             }
-            let by_null = make::or([
+            let one_is_null = make::or([
                 make::and([a_null.clone(), make::not(b_null.clone()), nulls_first.clone()]),
                 make::and([make::not(a_null), b_null, make::not(nulls_first)]),
             ]);
-            let here = make::or([less, by_null]);
+            let here = make::or([less, one_is_null]);
             options.push(make::and(equal.iter().cloned().chain([here])));
             equal.push(make::same(a, b));
         }

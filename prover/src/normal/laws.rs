@@ -28,12 +28,11 @@ fn number(rng: &mut Rng, depth: u32) -> V {
         };
     }
     let (a, b) = (number(rng, depth - 1), number(rng, depth - 1));
-    match rng.random_range(0..3) {
-        0 => Rc::new(Val::Case(formula(rng, depth - 1), a, b)),
-        _ => {
-            let op = *[Op::Add, Op::Sub, Op::Mul].choose(rng).expect("some");
-            Rc::new(Val::Arith(op, a, b, Type::Integer))
-        }
+    if rng.random_range(0..3) == 0 {
+        Rc::new(Val::Case(formula(rng, depth - 1), a, b))
+    } else {
+        let op = *[Op::Add, Op::Sub, Op::Mul].choose(rng).expect("some");
+        Rc::new(Val::Arith(op, a, b, Type::Integer))
     }
 }
 
@@ -83,13 +82,19 @@ fn rows() -> Vec<Vec<Value>> {
     let truths = [Value::Null, Value::Bool(false), Value::Bool(true)];
     let mut rows = vec![Vec::new()];
     for domain in [&numbers[..], &numbers, &numbers[1..3], &truths, &truths] {
-        rows = rows.iter().flat_map(|row| domain.iter().map(move |v| [&row[..], &[v.clone()]].concat())).collect();
+        rows = rows
+            .iter()
+            .flat_map(|row| domain.iter().map(move |v| [&row[..], std::slice::from_ref(v)].concat()))
+            .collect();
     }
     rows
 }
 
+/// Gets the truth of formulas and the value of scalars on one row.
+type Check<'a> = dyn FnMut(&dyn Fn(&F) -> bool, &dyn Fn(&V) -> Value) + 'a;
+
 /// Calls `check` on the meaning of formulas and values in every row.
-fn everywhere(check: &mut dyn FnMut(&dyn Fn(&F) -> bool, &dyn Fn(&V) -> Value)) {
+fn everywhere(check: &mut Check<'_>) {
     let (schema, db) = (Schema::default(), Database::default());
     let meaning = Meaning { schema: &schema, db: &db, fuel: Cell::new(u64::MAX) };
     for row in rows() {

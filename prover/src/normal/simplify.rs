@@ -127,31 +127,28 @@ fn assume(cx: &Cx<'_>, term: &mut Term) -> bool {
 
 /// What a conjunct says about formulas that may occur elsewhere.
 fn learn(f: &F, known: &mut HashMap<F, bool>) {
-    match &**f {
-        Formula::Not(inner) => {
-            known.insert(inner.clone(), false);
-            if let Formula::Exists(_) | Formula::Null(_) | Formula::Cmp(..) | Formula::Truth(_) = &**inner {
-                known.insert(f.clone(), true);
-            }
-        }
-        _ => {
+    if let Formula::Not(inner) = &**f {
+        known.insert(inner.clone(), false);
+        if let Formula::Exists(_) | Formula::Null(_) | Formula::Cmp(..) | Formula::Truth(_) = &**inner {
             known.insert(f.clone(), true);
-            known.insert(make::not(f.clone()), false);
-            let not_null = |v: &V, known: &mut HashMap<F, bool>| {
-                if let Formula::Null(_) = &*make::is_null(v) {
-                    known.insert(make::is_null(v), false);
-                }
-            };
-            match &**f {
-                Formula::Cmp(_, a, b) => {
-                    not_null(a, known);
-                    not_null(b, known);
-                }
-                Formula::Truth(v) => not_null(v, known),
-                Formula::Has { at, .. } => at.iter().for_each(|v| not_null(v, known)),
-                _ => {}
-            }
         }
+        return;
+    }
+    known.insert(f.clone(), true);
+    known.insert(make::not(f.clone()), false);
+    let mut not_null = |v: &V| {
+        if let Formula::Null(_) = &*make::is_null(v) {
+            known.insert(make::is_null(v), false);
+        }
+    };
+    match &**f {
+        Formula::Cmp(_, a, b) => {
+            not_null(a);
+            not_null(b);
+        }
+        Formula::Truth(v) => not_null(v),
+        Formula::Has { at, .. } => at.iter().for_each(not_null),
+        _ => {}
     }
 }
 

@@ -164,8 +164,7 @@ impl Val {
         match self {
             Self::Col(col) => col.not_null,
             Self::Lit(..) | Self::Total(..) => true,
-            Self::Arith(_, a, b, _) => a.never_null() && b.never_null(),
-            Self::Case(_, a, b) => a.never_null() && b.never_null(),
+            Self::Arith(_, a, b, _) | Self::Case(_, a, b) => a.never_null() && b.never_null(),
             _ => false,
         }
     }

@@ -161,7 +161,7 @@ impl<'a> Encoder<'a> {
     pub(crate) fn open(&mut self, var: Var, rel: &Rel) {
         let row = self.cx.row(var, rel);
         match rel {
-            Rel::Table(table) => self.add_row(*table, "true".into(), row),
+            Rel::Table(table) => self.add_row(*table, &"true".into(), &row),
             Rel::Distinct(nf) => {
                 let member = self
                     .witness(&nf.terms, &|_, term| make::and(term.out.iter().zip(&row).map(|(a, b)| make::same(a, b))));
@@ -225,7 +225,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    fn not(&mut self, s: &S) -> S {
+    fn not(s: &S) -> S {
         match &**s {
             "true" => "false".into(),
             "false" => "true".into(),
@@ -330,7 +330,7 @@ impl<'a> Encoder<'a> {
             }
             Val::Bool(t, f) => {
                 let (t, f) = (self.formula(t), self.formula(f));
-                let (not_t, not_f) = (self.not(&t), self.not(&f));
+                let (not_t, not_f) = (Self::not(&t), Self::not(&f));
                 Cell { null: self.join("and", vec![not_t, not_f]), value: t, sort: Sort::Bool }
             }
             Val::Arith(_, a, b, _) => {
@@ -507,12 +507,12 @@ impl<'a> Encoder<'a> {
             }
             Formula::Not(inner) => {
                 let inner = self.formula(inner);
-                self.not(&inner)
+                Self::not(&inner)
             }
             Formula::Null(v) => self.null(v),
             Formula::Truth(v) => {
                 let cell = self.val(v);
-                let (value, not_null) = (Self::coerce(&cell, Sort::Bool), self.not(&cell.null));
+                let (value, not_null) = (Self::coerce(&cell, Sort::Bool), Self::not(&cell.null));
                 self.join("and", vec![not_null, value])
             }
             Formula::Cmp(op, a, b) => {
@@ -521,7 +521,7 @@ impl<'a> Encoder<'a> {
                 self.in_comparison = before;
                 let sort = Self::wider(a.sort, b.sort);
                 let (av, bv) = (Self::coerce(&a, sort), Self::coerce(&b, sort));
-                let (na, nb) = (self.not(&a.null), self.not(&b.null));
+                let (na, nb) = (Self::not(&a.null), Self::not(&b.null));
                 let holds: S = match op {
                     Cmp::Eq => format!("(= {av} {bv})"),
                     Cmp::Ne => format!("(not (= {av} {bv}))"),
@@ -536,7 +536,7 @@ impl<'a> Encoder<'a> {
                 let sort = Self::wider(a.sort, b.sort);
                 let (av, bv) = (Self::coerce(&a, sort), Self::coerce(&b, sort));
                 let both = self.join("and", vec![a.null.clone(), b.null.clone()]);
-                let (na, nb) = (self.not(&a.null), self.not(&b.null));
+                let (na, nb) = (Self::not(&a.null), Self::not(&b.null));
                 let equal = self.join("and", vec![na, nb, format!("(= {av} {bv})").into()]);
                 self.join("or", vec![both, equal])
             }
@@ -552,20 +552,20 @@ impl<'a> Encoder<'a> {
                 let known = self.apply(&format!("has{table}_{key}"), &cells, Sort::Bool);
                 let mut parts = vec![known];
                 for cell in &cells {
-                    parts.push(self.not(&cell.null));
+                    parts.push(Self::not(&cell.null));
                 }
                 let s = self.join("and", parts);
                 self.formulas.insert(f.clone(), s.clone());
                 let row = simplify::lookup_row(self.cx, *table, *key, at);
-                self.add_row(*table, s.clone(), row);
+                self.add_row(*table, &s, &row);
                 s
             }
         }
     }
 
     /// A row that is in a table wherever the guard holds.
-    fn add_row(&mut self, table: usize, guard: S, columns: Vec<V>) {
-        if self.closed || !self.known_rows.insert((table, columns.clone())) {
+    fn add_row(&mut self, table: usize, guard: &S, columns: &[V]) {
+        if self.closed || !self.known_rows.insert((table, columns.to_vec())) {
             return;
         }
         if self.rows.len() >= ROWS_MAX {
@@ -573,20 +573,20 @@ impl<'a> Encoder<'a> {
             return;
         }
         let generation = self.generation;
-        self.rows.push(Row { table, guard: guard.clone(), columns: columns.clone(), generation });
+        self.rows.push(Row { table, guard: guard.clone(), columns: columns.to_vec(), generation });
         let declared = &self.cx.schema.tables[table];
-        for (column, value) in declared.columns.iter().zip(&columns) {
+        for (column, value) in declared.columns.iter().zip(columns) {
             if column.not_null && !value.never_null() {
                 let null = self.null(value);
-                let not_null = self.not(&null);
-                self.imply(&guard, &not_null);
+                let not_null = Self::not(&null);
+                self.imply(guard, &not_null);
             }
         }
         for check in &declared.checks {
             // A check with a subquery is not used; leaving a fact out is always sound.
-            if let Ok(false_when) = Builder::new(self.cx).row_condition_false(check, &columns) {
+            if let Ok(false_when) = Builder::new(self.cx).row_condition_false(check, columns) {
                 let s = self.formula(&make::not(false_when));
-                self.imply(&guard, &s);
+                self.imply(guard, &s);
             }
         }
         if generation < GENERATIONS_MAX {
@@ -623,14 +623,14 @@ impl<'a> Encoder<'a> {
                 }
                 Kind::Extreme(_, v) => {
                     let null = self.null(v);
-                    let not_null = self.not(&null);
+                    let not_null = Self::not(&null);
                     let witness = self.witness(terms, &|_, t| make::cmp(Cmp::Eq, &t.out[0], v));
                     self.imply(&not_null, &witness);
                 }
                 Kind::Scalar(v, some) => {
                     let witness = self.witness(terms, &|_, t| make::same(&t.out[0], v));
                     self.imply(some, &witness);
-                    let (null, none) = (self.null(v), self.not(some));
+                    let (null, none) = (self.null(v), Self::not(some));
                     self.imply(&none, &null);
                 }
             }
@@ -653,7 +653,7 @@ impl<'a> Encoder<'a> {
             for (var, rel) in &term.vars {
                 if let Rel::Table(table) = rel {
                     let row = self.cx.row(*var, rel);
-                    self.add_row(*table, guard.clone(), row);
+                    self.add_row(*table, &guard, &row);
                 }
             }
             options.push(guard);

@@ -318,8 +318,8 @@ mod tests {
     fn times() {
         assert_eq!(time("30"), Ok(Duration::from_secs(30)));
         assert_eq!(time("30s"), Ok(Duration::from_secs(30)));
-        assert_eq!(time("10m"), Ok(Duration::from_secs(600)));
-        assert_eq!(time("2h"), Ok(Duration::from_secs(7200)));
+        assert_eq!(time("10m"), Ok(Duration::from_mins(10)));
+        assert_eq!(time("2h"), Ok(Duration::from_hours(2)));
         for bad in ["", "m", "1d", "-1m"] {
             assert!(time(bad).is_err(), "{bad}");
         }
