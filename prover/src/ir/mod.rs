@@ -71,6 +71,9 @@ impl Assumption {
             Self::FunctionsAreDeterministic => "functions return the same for the same arguments",
             Self::CaseKeepsBranchTypes => "CASE yields the value of its branch, not converted to the type of others",
             Self::NullsSortAtOneEnd => "NULLs sort at one end, the same one in both queries",
+            Self::RowsCompareByParts => {
+                "rows of several values compare part by part: (a, b) = (c, d) is a = c AND b = d"
+            }
         }
     }
 }

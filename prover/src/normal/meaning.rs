@@ -300,7 +300,7 @@ mod tests {
     /// Compares all normal forms of a query with what it returns on some databases; how often that could be done.
     fn check(schema: &Schema, query: &Query, rng: &mut Rng, what: &str) -> u32 {
         let plan = decide::visible(query);
-        let cx = Cx::new(schema);
+        let cx = Cx::new(schema, u64::MAX);
         let mut forms = Vec::new();
         for keep_later in [false, true] {
             cx.keep_later.set(keep_later);

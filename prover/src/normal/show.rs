@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn terms_have_the_names_of_the_schema() {
         let schema = schema();
-        let cx = Cx::new(&schema);
+        let cx = Cx::new(&schema, u64::MAX);
         let heavy: F = Rc::new(Formula::Cmp(Cmp::Lt, number(5), column(7, 1)));
         let visits = term(vec![(7, Rel::Table(1))], vec![heavy], column(7, 0));
         let has = Rc::new(Formula::Has { table: 0, key: 0, at: vec![column(9, 0)] });
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn values_name_the_rows_they_are_about() {
         let schema = schema();
-        let cx = Cx::new(&schema);
+        let cx = Cx::new(&schema, u64::MAX);
         let same = Rc::new(Formula::Cmp(Cmp::Eq, column(2, 0), column(1, 0)));
         let sum = Val::Total(Rc::new(term(vec![(2, Rel::Table(1))], vec![same], column(2, 1))), Type::Integer);
         let shown =
