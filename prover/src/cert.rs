@@ -176,10 +176,10 @@ mod tests {
             (|c| c.obligations.clear(), "0 claims instead of"),
         ];
         for (change, expected) in changes {
-            let mut changed = first.clone();
-            change(&mut changed);
-            changed.solver.push('x');
-            let found = differences(&changed, &again);
+            let mut altered = first.clone();
+            change(&mut altered);
+            altered.solver.push('x');
+            let found = differences(&altered, &again);
             assert!(found[0].contains(expected), "{found:?}");
             assert!(found[1].starts_with("made with solver "), "{found:?}");
         }
