@@ -74,9 +74,6 @@ impl Assumption {
                 "rows of several values compare part by part: (a, b) = (c, d) is a = c AND b = d"
             }
             Self::NullsSortAtOneEnd => "NULLs sort at one end, the same one in both queries",
-            Self::RowsCompareByParts => {
-                "rows of several values compare part by part: (a, b) = (c, d) is a = c AND b = d"
-            }
         }
     }
 }
