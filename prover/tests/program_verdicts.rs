@@ -131,10 +131,12 @@ fn a_proof_is_explained_written_and_checked() {
     assert!(!needs_solver.obligations.is_empty());
 }
 
+/// A way to tamper with a certificate.
+type Change = fn(&mut Certificate);
+
 #[test]
 fn a_certificate_for_something_else_is_not_valid() {
     let (_, certificate) = explain(IN_PARTS);
-    type Change = fn(&mut Certificate);
     let changes: [(Change, &str); 5] = [
         (|c| c.pair.as_mut().expect("a pair").q2 = EQUAL[1].into(), "the pair is not proven again but refuted"),
         (|c| c.pair.as_mut().expect("a pair").q1 = EQUAL[1].into(), "the pair is not proven again but refuted"),
