@@ -27,8 +27,10 @@ pub enum Assumption {
     TextEqualityIsIdentity,
     /// CHAR(n) is not padded and VARCHAR(n) values fit.
     NoPaddingOrTruncation,
-    /// Whole numbers and decimals do not overflow and are not rounded by `+`, `-`, `*` or SUM.
+    /// Whole numbers and decimals do not overflow and are not rounded by `+`, `-` and `*`, nor decimals by SUM.
     ExactArithmetic,
+    /// SUM of whole numbers is neither rounded nor wraps around; one that overflows is an error.
+    ExactSums,
     /// Doubles: no NaN, equality is identity (no -0.0).
     DoubleEqualityIsIdentity,
     /// No expression of either query raises an error on the data (division by zero, failed cast).
