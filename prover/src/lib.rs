@@ -29,7 +29,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 pub use cert::Certificate;
-use ir::{Assumption, Query, Schema};
+use ir::Assumption;
+#[cfg(feature = "solver")]
+use ir::{Query, Schema};
 
 /// Bounds on the work for one pair. All are repeatable: the same input gives the same verdict on any machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -118,9 +118,9 @@ pub enum SetOp {
 pub struct Aggregate {
     /// Which.
     pub function: AggregateFunction,
-    /// DISTINCT. Never set for MIN, MAX and CountStar.
+    /// DISTINCT. Never set for MIN, MAX and `CountStar`.
     pub distinct: bool,
-    /// One argument, except for CountStar (none) and Other (any number).
+    /// One argument, except for `CountStar` (none) and Other (any number).
     pub args: Vec<Expr>,
     /// FILTER: only rows for which it is TRUE.
     pub filter: Option<Expr>,
@@ -128,7 +128,7 @@ pub struct Aggregate {
     pub ty: Type,
 }
 
-/// Aggregate functions. All but CountStar skip rows whose argument is NULL; over no rows Count and CountStar are 0 and
+/// Aggregate functions. All but `CountStar` skip rows whose argument is NULL; over no rows both counts are 0 and
 /// the others NULL.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AggregateFunction {

@@ -89,9 +89,9 @@ fn range(expr: &Expr) -> Option<(i64, i64)> {
         Expr::Literal(Value::Null, _) => (0, 0),
         Expr::Case { branches, otherwise, .. } => {
             let values = branches.iter().map(|(_, value)| value);
-            values.map(range).try_fold(range(otherwise)?, |(low, high), value| {
-                value.map(|(l, h)| (low.min(l), high.max(h)))
-            })?
+            values
+                .map(range)
+                .try_fold(range(otherwise)?, |(low, high), value| value.map(|(l, h)| (low.min(l), high.max(h))))?
         }
         Expr::Arithmetic(op, a, b, Type::Integer) => {
             // Of numbers of 32 bits, so that none of these overflows 64.
