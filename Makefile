@@ -3,8 +3,11 @@
 DEMO_TIME ?= 120s
 DEMO_VERSION ?= 3.39.2
 CAQTUS = ./target/release/caqtus
+PROVER = ./target/release/caqtus-prover
+# For `make proofs`, seconds per pair. Long, so that the repeatable limits decide and not the machine.
+PROOF_DEADLINE ?= 120
 
-.PHONY: demo prover test tools z3
+.PHONY: demo proofs prover test tools z3
 
 # Builds, fetches and builds an old SQLite, hunts on it, and shows the first finding there and on the current version.
 demo: tools
@@ -25,6 +28,23 @@ demo: tools
 # The prover, the only part that needs Z3.
 prover: tools z3
 	cargo build --release -p prover
+
+# Proves the shipped classes anew: each member against the first of its class, then whatever pairs could connect what
+# is still apart. Ends with an error if a pair is refuted.
+proofs: prover
+	cargo build --release
+	mkdir -p target/proofs
+	$(CAQTUS) oracle pairs | $(PROVER) prove --pairs - --json --deadline $(PROOF_DEADLINE) > target/proofs/answers.jsonl; \
+	  test $$? -le 2
+	$(CAQTUS) oracle record --prover "$$($(PROVER) --version)" < target/proofs/answers.jsonl > target/proofs/first.jsonl; \
+	  test $$? -le 1
+	cp target/proofs/first.jsonl corpus/proofs.jsonl
+	cargo build --release
+	$(CAQTUS) oracle pairs --apart > target/proofs/apart.jsonl
+	test ! -s target/proofs/apart.jsonl || \
+	  $(PROVER) prove --pairs target/proofs/apart.jsonl --json --deadline $(PROOF_DEADLINE) >> target/proofs/answers.jsonl; \
+	  test $$? -le 2
+	$(CAQTUS) oracle record --prover "$$($(PROVER) --version)" < target/proofs/answers.jsonl > corpus/proofs.jsonl
 
 # The same checks as in continuous integration.
 test: tools z3

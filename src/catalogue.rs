@@ -1,12 +1,14 @@
-//! What ships inside the binary: oracle classes, snippets and dialect profiles from `corpus/`.
+//! What ships inside the binary: oracle classes with their proofs, snippets and dialect profiles from `corpus/`.
 
 use crate::caq::class::{ClassError, OracleClass, parse_classes};
+use crate::caq::proof::{Record, RecordError, attach, parse_records};
+use crate::config::CatalogueSource;
 use crate::corpus::snippet::{Snippet, SnippetError};
 use crate::sql::profile::{Profile, ProfileError};
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -24,14 +26,32 @@ pub fn profile(dialect: &str) -> Result<Arc<Profile>, ProfileError> {
     }
 }
 
+/// What every shipped profile guarantees.
+pub fn guaranteed_everywhere() -> Result<BTreeSet<String>, ProfileError> {
+    let files = CORPUS.get_dir("dialects").map(Dir::files).into_iter().flatten();
+    let names = files.filter_map(|f| f.path().file_stem()?.to_str()).filter(|name| !name.ends_with("-operators"));
+    let guarantees = names.map(|name| Ok(profile(name)?.guarantees.clone()));
+    let all: Vec<BTreeSet<String>> = guarantees.collect::<Result<_, ProfileError>>()?;
+    Ok(all.into_iter().reduce(|a, b| &a & &b).unwrap_or_default())
+}
+
 /// Why classes cannot be loaded.
 #[derive(Debug, Error)]
 pub enum CatalogueError {
     /// A class is broken.
     #[error(transparent)]
     Class(#[from] ClassError),
+    /// The recorded proofs are broken.
+    #[error("{file} is no file of proofs")]
+    Proofs {
+        /// The file.
+        file: String,
+        /// Where, and what is wrong.
+        #[source]
+        source: RecordError,
+    },
     /// A file cannot be read.
-    #[error("cannot read the class file {path}")]
+    #[error("cannot read {path}")]
     Read {
         /// The file.
         path: String,
@@ -41,27 +61,49 @@ pub enum CatalogueError {
     },
 }
 
-/// The shipped classes, sorted by name.
-pub fn classes() -> Result<Vec<OracleClass>, ClassError> {
-    let files = CORPUS.get_dir("classes").map(Dir::files).into_iter().flatten();
-    let files = files.map(|f| (f.path().display().to_string(), f.contents_utf8().unwrap_or_default().to_owned()));
-    merge(files)
+/// Classes, with what is proven about them.
+#[derive(Debug)]
+pub struct Catalogue {
+    /// The classes, sorted by name.
+    pub classes: Vec<OracleClass>,
+    /// Names of recorded proofs that are not about the present text of two members.
+    pub stale: Vec<String>,
 }
 
-/// The classes of the given files, or the shipped ones where none are given.
-pub fn classes_from(paths: &[PathBuf]) -> Result<Vec<OracleClass>, CatalogueError> {
-    if paths.is_empty() {
-        return Ok(classes()?);
-    }
-    let read = |path: &PathBuf| {
-        let name = path.display().to_string();
-        match std::fs::read_to_string(path) {
-            Ok(text) => Ok((name, text)),
-            Err(source) => Err(CatalogueError::Read { path: name, source }),
-        }
+/// The shipped catalogue.
+pub fn shipped() -> Result<Catalogue, CatalogueError> {
+    load(&CatalogueSource::default())
+}
+
+/// Classes and proofs from the given files; the shipped ones where none are given. Other classes do not get the shipped
+/// proofs.
+pub fn load(source: &CatalogueSource) -> Result<Catalogue, CatalogueError> {
+    let shipped = source.catalogue.is_empty();
+    let mut classes = if shipped {
+        let files = CORPUS.get_dir("classes").map(Dir::files).into_iter().flatten();
+        merge(files.map(|f| (f.path().display().to_string(), f.contents_utf8().unwrap_or_default().to_owned())))?
+    } else {
+        let files = source.catalogue.iter().map(|path| Ok((path.display().to_string(), read(path)?)));
+        merge(files.collect::<Result<Vec<_>, CatalogueError>>()?)?
     };
-    let files: Vec<(String, String)> = paths.iter().map(read).collect::<Result<_, _>>()?;
-    Ok(merge(files)?)
+    let records = match &source.proofs {
+        Some(path) => records(&path.display().to_string(), &read(path)?)?,
+        None if shipped => records(PROOFS, text(PROOFS).unwrap_or_default())?,
+        None => Vec::new(),
+    };
+    let stale = attach(&mut classes, records);
+    Ok(Catalogue { classes, stale })
+}
+
+/// The recorded proofs of the shipped classes.
+const PROOFS: &str = "proofs.jsonl";
+
+fn records(file: &str, text: &str) -> Result<Vec<Record>, CatalogueError> {
+    parse_records(text).map_err(|source| CatalogueError::Proofs { file: file.to_owned(), source })
+}
+
+fn read(path: &Path) -> Result<String, CatalogueError> {
+    std::fs::read_to_string(path).map_err(|source| CatalogueError::Read { path: path.display().to_string(), source })
 }
 
 fn merge(files: impl IntoIterator<Item = (String, String)>) -> Result<Vec<OracleClass>, ClassError> {

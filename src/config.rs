@@ -34,6 +34,36 @@ pub const FINDINGS_PER_FEATURES_MAX: usize = 3;
 /// How often the state of a campaign is written, for resumption.
 pub const STATE_EVERY_MS: u64 = 1_000;
 
+/// Where classes and their proofs come from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CatalogueSource {
+    /// Class files to use in place of the shipped catalogue.
+    pub catalogue: Vec<PathBuf>,
+    /// Their recorded proofs.
+    #[serde(default)]
+    pub proofs: Option<PathBuf>,
+}
+
+/// Which classes, and which of their members, are used.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassChoice {
+    /// Where they come from.
+    #[serde(flatten)]
+    pub source: CatalogueSource,
+    /// Class name patterns; empty for all.
+    pub classes: Vec<String>,
+    /// Whether members without a proof are used.
+    #[serde(default)]
+    pub assumed: bool,
+}
+
+impl ClassChoice {
+    /// Whether members without a proof are used. Classes that came without any proofs could not be used otherwise.
+    pub fn uses_assumed(&self) -> bool {
+        self.assumed || !self.source.catalogue.is_empty() && self.source.proofs.is_none()
+    }
+}
+
 /// What an executor process needs to know. Handed over as JSON on its standard input.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ExecutorConfig {
@@ -45,10 +75,8 @@ pub struct ExecutorConfig {
     pub out_dir: PathBuf,
     /// The campaign's seed.
     pub seed: u64,
-    /// Class files to use in place of the shipped catalogue.
-    pub catalogue: Vec<PathBuf>,
-    /// Class name patterns; empty for all.
-    pub classes: Vec<String>,
+    /// What is tested.
+    pub choice: ClassChoice,
     /// In how many of a hundred fillings a corpus snippet is taken.
     pub snippet_percent: u32,
     /// Failures of one class and kind reduced and reported per executor.

@@ -2,6 +2,7 @@
 
 use super::bind::{BindError, bind};
 use super::names::{Demand, Names, Placeholder, PlaceholderKind};
+use super::proof::Edge;
 use super::template::Template;
 use crate::sql::schema::{Schema, SchemaError, parse_columns, parse_schema};
 use crate::sql::types::SqlType;
@@ -21,6 +22,12 @@ pub struct OracleClass {
     pub about: String,
     /// The file it was read from.
     pub file: String,
+    /// The DDL as written.
+    pub ddl: String,
+    /// The placeholders' constraints as written.
+    pub constraints: BTreeMap<String, String>,
+    /// What the prover said about pairs of members in their present text, sorted.
+    pub edges: Vec<Edge>,
     /// The tables of the class.
     pub schema: Schema,
     /// The schema's tables, the table placeholders as further relations, and the placeholders.
@@ -225,6 +232,9 @@ fn check(file: &str, raw: RawClass) -> Result<OracleClass, ClassError> {
         origin: raw.origin,
         about: raw.about,
         file: file.to_owned(),
+        ddl: raw.schema,
+        constraints: raw.placeholders,
+        edges: Vec::new(),
         schema,
         names,
         demands,

@@ -1,7 +1,7 @@
 //! `caqtus bench`.
 
 use super::Common;
-use crate::config::{CASES_PER_BLOCK, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
+use crate::config::{CASES_PER_BLOCK, ClassChoice, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
 use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
 use crate::hunt::protocol::Report;
@@ -101,8 +101,7 @@ fn measure(
         data_dir: common.data_dir(),
         out_dir: scratch.clone(),
         seed,
-        catalogue: Vec::new(),
-        classes,
+        choice: ClassChoice { classes, ..ClassChoice::default() },
         snippet_percent: 35,
         findings_per_class_max: FINDINGS_PER_CLASS_MAX,
         known: Vec::new(),

@@ -1,6 +1,6 @@
 //! `caqtus case`.
 
-use super::Common;
+use super::{ChoiceArgs, Common};
 use crate::config::{CASES_PER_BLOCK, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
 use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 /// Print test cases of a campaign without running them
 ///
 /// A case is a function of the target's version, the seed, the block and its number in the block; a report names all
-/// four.
+/// four. The options that choose classes and fillings must be those of the campaign.
 #[derive(Debug, Args)]
 pub(super) struct CaseArgs {
     /// The target
@@ -27,12 +27,8 @@ pub(super) struct CaseArgs {
     /// The case in the block [default: all]
     #[arg(long)]
     case: Option<u32>,
-    /// Class files, as in the campaign
-    #[arg(long, value_name = "FILE")]
-    catalogue: Vec<PathBuf>,
-    /// Only classes whose name matches, as in the campaign
-    #[arg(long = "class", value_name = "GLOB")]
-    classes: Vec<String>,
+    #[command(flatten)]
+    choice: ChoiceArgs,
     /// Share of placeholders filled from the corpus, as in the campaign
     #[arg(long, value_name = "PERCENT", default_value_t = 35)]
     snippets: u32,
@@ -48,8 +44,7 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
         data_dir: args.common.data_dir(),
         out_dir: PathBuf::new(),
         seed: args.seed,
-        catalogue: args.catalogue,
-        classes: args.classes,
+        choice: args.choice.choice(),
         snippet_percent: args.snippets,
         findings_per_class_max: FINDINGS_PER_CLASS_MAX,
         known: Vec::new(),

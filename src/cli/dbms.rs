@@ -1,7 +1,7 @@
 //! `caqtus dbms`.
 
 use super::Common;
-use crate::config::STATEMENT_LIMITS;
+use crate::config::{ClassChoice, STATEMENT_LIMITS};
 use crate::dbms::Connection as _;
 use crate::dbms::install::{EngineStore, known_versions};
 use crate::dbms::sqlite::Sqlite;
@@ -110,7 +110,7 @@ fn list(known: bool, json: bool, common: &Common) -> anyhow::Result<()> {
 
 fn check(dbms: &str, common: &Common) -> anyhow::Result<()> {
     let target: Target = dbms.parse()?;
-    let session = Session::open(&target, &common.data_dir(), &[], &[], 100, &mut || ())?;
+    let session = Session::open(&target, &common.data_dir(), &ClassChoice::default(), 100, &mut || ())?;
     println!("{target}: version {} ({})", session.version, session.build_id);
     println!("{} classes, {} corpus snippets", session.oracle.classes().len(), session.snippets);
     println!("guarantees: {}", session.profile.guarantees.iter().cloned().collect::<Vec<_>>().join(", "));

@@ -1,10 +1,10 @@
 //! `caqtus hunt`.
 
-use super::{Common, FOUND, parse_duration};
+use super::{ChoiceArgs, Common, FOUND, parse_duration};
 use crate::clock;
 use crate::config::{ExecutorConfig, FINDINGS_PER_CLASS_MAX};
 use crate::dbms::target::Target;
-use crate::hunt::protocol::FoundReport;
+use crate::hunt::protocol::{FoundReport, Ready};
 use crate::hunt::stats::Stats;
 use crate::hunt::supervisor::{self, HuntPlan, Progress, Summary};
 use clap::Args;
@@ -38,12 +38,8 @@ pub(super) struct HuntArgs {
     /// The seed: the same seed on the same version gives the same cases [default: from the clock]
     #[arg(long)]
     seed: Option<u64>,
-    /// Use the classes of this file in place of the shipped catalogue; may be given several times
-    #[arg(long, value_name = "FILE")]
-    catalogue: Vec<PathBuf>,
-    /// Only classes whose name matches; * stands for any text; may be given several times
-    #[arg(long = "class", value_name = "GLOB")]
-    classes: Vec<String>,
+    #[command(flatten)]
+    choice: ChoiceArgs,
     /// Executor processes [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     workers: Option<u16>,
@@ -57,7 +53,7 @@ pub(super) struct HuntArgs {
     #[arg(long, value_name = "N", default_value_t = FINDINGS_PER_CLASS_MAX)]
     keep: usize,
     /// Go on with the campaign in --out where it stopped, with its target, seed and classes
-    #[arg(long, conflicts_with_all = ["seed", "classes", "catalogue"])]
+    #[arg(long, conflicts_with_all = ["seed", "classes", "catalogue", "proofs", "assumed"])]
     resume: bool,
     /// A statement that still runs after this time, despite the limits inside the engine, is a hang
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
@@ -81,8 +77,7 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
             data_dir: args.common.data_dir(),
             out_dir: args.out.clone(),
             seed: args.seed.unwrap_or_else(clock::unix_nanos),
-            catalogue: args.catalogue,
-            classes: args.classes,
+            choice: args.choice.choice(),
             snippet_percent: args.snippets,
             findings_per_class_max: args.keep,
             known: Vec::new(),
@@ -148,6 +143,7 @@ struct Json<'a> {
     cases_per_cpu_second: f64,
     engine_share: f64,
     classes: usize,
+    assumed_members: usize,
     snippets: usize,
     restarts: u64,
     case_digest: String,
@@ -167,7 +163,7 @@ fn json(summary: &Summary) -> Json<'_> {
     let Stats { outcomes, statements, setup_errors, cpu_ns, digest, .. } = &summary.stats;
     Json {
         dbms: &summary.dbms,
-        version: &summary.version,
+        version: &summary.ready.version,
         seed: summary.seed,
         seconds: summary.elapsed.as_secs_f64(),
         cpu_seconds: Duration::from_nanos(*cpu_ns).as_secs_f64(),
@@ -183,8 +179,9 @@ fn json(summary: &Summary) -> Json<'_> {
         reasons: &outcomes.reasons,
         cases_per_cpu_second: summary.stats.cases_per_cpu_second(),
         engine_share: summary.stats.engine_share(),
-        classes: summary.classes,
-        snippets: summary.snippets,
+        classes: summary.ready.classes,
+        assumed_members: summary.ready.assumed,
+        snippets: summary.ready.snippets,
         restarts: summary.restarts,
         case_digest: format!("{digest:016x}"),
         findings: &summary.findings,
@@ -194,7 +191,14 @@ fn json(summary: &Summary) -> Json<'_> {
 
 fn print(summary: &Summary) {
     let Stats { outcomes, statements, cpu_ns, .. } = &summary.stats;
-    println!("{} {}, seed {}", summary.dbms, summary.version, summary.seed);
+    println!("{} {}, seed {}", summary.dbms, summary.ready.version, summary.seed);
+    if summary.ready.assumed > 0 {
+        println!(
+            "{} members are assumed to be equivalent to the rest of their class, without a proof: a difference may be \
+             the class's fault",
+            summary.ready.assumed
+        );
+    }
     println!(
         "{} cases, {statements} statements in {:.1} s ({:.1} CPU s): {:.0} cases per CPU second, {:.0} % inside the engine",
         outcomes.cases(),
@@ -245,8 +249,10 @@ impl Display {
 }
 
 impl Progress for Display {
-    fn ready(&mut self, version: &str, classes: usize, snippets: usize) {
-        self.note(&format!("version {version}: {classes} classes, {snippets} corpus snippets"));
+    fn ready(&mut self, ready: &Ready) {
+        let Ready { version, classes, snippets, assumed } = ready;
+        let assumed = if *assumed > 0 { format!(", {assumed} members without a proof") } else { String::new() };
+        self.note(&format!("version {version}: {classes} classes{assumed}, {snippets} corpus snippets"));
     }
 
     fn update(&mut self, stats: &Stats, findings: usize, elapsed: Duration) {

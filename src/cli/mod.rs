@@ -11,7 +11,7 @@ mod hunt;
 mod oracle;
 mod selftest;
 
-use crate::config;
+use crate::config::{self, CatalogueSource, ClassChoice};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -44,6 +44,45 @@ pub struct Common {
 impl Common {
     fn data_dir(&self) -> PathBuf {
         config::data_dir(self.data_dir.clone())
+    }
+}
+
+/// Where classes and their proofs come from.
+#[derive(Debug, Clone, Args)]
+struct SourceArgs {
+    /// Use the classes of this file in place of the shipped catalogue; may be given several times
+    #[arg(long, value_name = "FILE")]
+    catalogue: Vec<PathBuf>,
+    /// What is proven about the classes of --catalogue: a file that `caqtus oracle record` wrote
+    #[arg(long, value_name = "FILE", requires = "catalogue")]
+    proofs: Option<PathBuf>,
+}
+
+impl SourceArgs {
+    fn source(self) -> CatalogueSource {
+        CatalogueSource { catalogue: self.catalogue, proofs: self.proofs }
+    }
+}
+
+/// Which classes a campaign uses.
+#[derive(Debug, Clone, Args)]
+struct ChoiceArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+    /// Only classes whose name matches; * stands for any text; may be given several times
+    #[arg(long = "class", value_name = "GLOB")]
+    classes: Vec<String>,
+    /// Also use members whose equivalence to the rest of their class is assumed, not proven
+    ///
+    /// Without it, a report never rests on a class being right by somebody's word alone. `caqtus oracle list` shows what is
+    /// proven. The classes of --catalogue are used as they are unless --proofs says what is proven of them.
+    #[arg(long)]
+    assumed: bool,
+}
+
+impl ChoiceArgs {
+    fn choice(self) -> ClassChoice {
+        ClassChoice { source: self.source.source(), classes: self.classes, assumed: self.assumed }
     }
 }
 

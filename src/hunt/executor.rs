@@ -1,6 +1,6 @@
 //! The loop of an executor: generate, run, compare, examine what differs.
 
-use super::protocol::{FoundReport, Order, Report};
+use super::protocol::{FoundReport, Order, Ready, Report};
 use super::recorder::{NO_BLOCK, Recorder, SETUP};
 use super::session::{Session, SessionError};
 use super::stats::{Outcome, Stats};
@@ -67,14 +67,7 @@ impl Executor {
         let mut recorder = Recorder::create(&config.recorder)
             .map_err(|source| SessionError::Cache { path: config.recorder.display().to_string(), source })?;
         let mut tick = || recorder.note(NO_BLOCK, 0, SETUP);
-        let session = Session::open(
-            &target,
-            &config.data_dir,
-            &config.catalogue,
-            &config.classes,
-            config.snippet_percent,
-            &mut tick,
-        )?;
+        let session = Session::open(&target, &config.data_dir, &config.choice, config.snippet_percent, &mut tick)?;
         let (mut reduced, mut kept) = (HashMap::new(), HashMap::new());
         // What executors before this one kept counts too, so that a crash does not open the limits again.
         for id in &config.known {
@@ -88,11 +81,12 @@ impl Executor {
 
     /// What the first report says.
     pub fn ready(&self) -> Report {
-        Report::Ready {
+        Report::Ready(Ready {
             version: self.session.version.clone(),
             classes: self.session.oracle.classes().len(),
             snippets: self.session.snippets,
-        }
+            assumed: self.session.assumed,
+        })
     }
 
     /// Carries out an order, giving each report to `report`.

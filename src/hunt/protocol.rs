@@ -31,14 +31,7 @@ pub enum Order {
 #[serde(rename_all = "kebab-case")]
 pub enum Report {
     /// The engine is open and the catalogue is loaded.
-    Ready {
-        /// The engine's version.
-        version: String,
-        /// Classes that run here.
-        classes: usize,
-        /// Snippets that hold here.
-        snippets: usize,
-    },
+    Ready(Ready),
     /// The executor cannot work.
     Failed {
         /// Why, and what to do.
@@ -57,6 +50,19 @@ pub enum Report {
     },
     /// The description asked for.
     Described(Box<Finding>),
+}
+
+/// What an executor works with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ready {
+    /// The engine's version.
+    pub version: String,
+    /// Classes that run here.
+    pub classes: usize,
+    /// Snippets that hold here.
+    pub snippets: usize,
+    /// Members in use that are not proven equivalent to the rest of their class.
+    pub assumed: usize,
 }
 
 /// A finding as the hunt's summary lists it.

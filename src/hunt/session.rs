@@ -2,7 +2,7 @@
 
 use crate::caq::class::OracleClass;
 use crate::catalogue::{self, CatalogueError};
-use crate::config::{STATEMENT_LIMITS, matches_glob};
+use crate::config::{ClassChoice, STATEMENT_LIMITS, matches_glob};
 use crate::corpus::snippet::Snippet;
 use crate::corpus::validate::{self, SnippetVerdict};
 use crate::dbms::Connection;
@@ -32,11 +32,21 @@ pub enum SessionError {
     /// The catalogue is broken.
     #[error("the oracle classes cannot be used")]
     Classes(#[from] CatalogueError),
-    /// No class is left.
+    /// No class has such a name.
     #[error("no class matches {patterns}; `caqtus oracle list` shows the classes")]
     NoClass {
         /// What was asked for.
         patterns: String,
+    },
+    /// No class is left.
+    #[error("no class can be used on {dialect}: {class} {reason}")]
+    NoUsableClass {
+        /// The target's dialect.
+        dialect: String,
+        /// One of the classes.
+        class: String,
+        /// Why it is not used.
+        reason: String,
     },
     /// The cache of validated snippets cannot be used.
     #[error("cannot use the cache {path}")]
@@ -65,6 +75,8 @@ pub struct Session {
     pub build_id: String,
     /// How many snippets hold.
     pub snippets: usize,
+    /// How many members are used that are not proven equivalent to the rest of their class.
+    pub assumed: usize,
 }
 
 impl Session {
@@ -73,8 +85,7 @@ impl Session {
     pub fn open(
         target: &Target,
         data_dir: &Path,
-        catalogue: &[PathBuf],
-        patterns: &[String],
+        choice: &ClassChoice,
         snippet_percent: u32,
         tick: &mut dyn FnMut(),
     ) -> Result<Self, SessionError> {
@@ -91,9 +102,13 @@ impl Session {
             connection.reset().ok()?;
             connection.rows(sql).ok()
         });
-        let classes = select(catalogue::classes_from(catalogue)?, patterns);
+        let classes = select(catalogue::load(&choice.source)?.classes, &choice.classes);
+        if classes.is_empty() {
+            return Err(SessionError::NoClass { patterns: choice.classes.join(", ") });
+        }
         let mut built: Vec<String> = Vec::new();
-        let mut oracle = CaqOracle::new(classes, capabilities, snippet_percent, |statements, sql| {
+        let assumed = choice.uses_assumed();
+        let mut oracle = CaqOracle::new(classes, assumed, capabilities, snippet_percent, |statements, sql| {
             if built != statements {
                 built = statements.to_vec();
                 if confirm::build(connection.as_mut(), statements).is_err() {
@@ -103,12 +118,14 @@ impl Session {
             connection.execute(sql).is_ok()
         });
         if oracle.classes().is_empty() {
-            return Err(SessionError::NoClass { patterns: patterns.join(", ") });
+            let (class, reason) = oracle.unused.pop_first().unwrap_or_default();
+            return Err(SessionError::NoUsableClass { dialect: profile.name.clone(), class, reason });
         }
         let (version, build_id) = (connection.version(), connection.build_id());
         Ok(Self {
             connection,
             unused: std::mem::take(&mut oracle.unused),
+            assumed: oracle.assumed(),
             oracle: Arc::new(oracle),
             profile,
             version,

@@ -4,12 +4,12 @@
 //! again, and run in a process of its own: what ends or stops that process too is a finding, anything else is flaky.
 
 use super::process::{End, Event, Process, attend, own_program, watch};
-use super::protocol::{FoundReport, Order, Report};
+use super::protocol::{FoundReport, Order, Ready, Report};
 use super::recorder::{self, Position};
 use super::stats::{Outcome, Stats};
 use crate::catalogue;
 use crate::clock;
-use crate::config::{CASES_PER_BLOCK, ExecutorConfig, START_MS, STATE_EVERY_MS};
+use crate::config::{CASES_PER_BLOCK, ClassChoice, ExecutorConfig, START_MS, STATE_EVERY_MS};
 use crate::dbms::target::{Target, TargetError};
 use crate::triage::finding::{Finding, FindingKind};
 use serde::{Deserialize, Serialize};
@@ -66,8 +66,8 @@ pub enum HuntError {
 pub struct Summary {
     /// The target, which a resumed campaign brings with it.
     pub dbms: String,
-    /// The engine's version.
-    pub version: String,
+    /// The engine's version, and what was tested with.
+    pub ready: Ready,
     /// The campaign's seed.
     pub seed: u64,
     /// Wall-clock time.
@@ -78,16 +78,12 @@ pub struct Summary {
     pub findings: Vec<FoundReport>,
     /// How often executors had to be replaced.
     pub restarts: u64,
-    /// Classes that ran.
-    pub classes: usize,
-    /// Snippets that held.
-    pub snippets: usize,
 }
 
 /// What the hunt tells whoever shows its progress.
 pub trait Progress {
     /// Executors work on a version.
-    fn ready(&mut self, version: &str, classes: usize, snippets: usize);
+    fn ready(&mut self, ready: &Ready);
     /// The sums so far.
     fn update(&mut self, stats: &Stats, findings: usize, elapsed: Duration);
     /// Something happened.
@@ -99,8 +95,8 @@ pub trait Progress {
 struct Campaign {
     dbms: String,
     seed: u64,
-    catalogue: Vec<PathBuf>,
-    classes: Vec<String>,
+    #[serde(flatten)]
+    choice: ClassChoice,
     snippet_percent: u32,
     /// Every block below this is done.
     done_below: u64,
@@ -206,7 +202,8 @@ struct Hunt<'a> {
     /// Cases that ended an executor and are being run again.
     examining: usize,
     failed_starts: u32,
-    summary: (String, usize, usize),
+    /// What the first executor said.
+    ready: Option<Ready>,
     restarts: u64,
 }
 
@@ -216,8 +213,7 @@ impl<'a> Hunt<'a> {
         let fresh = || Campaign {
             dbms: plan.executor.dbms.clone(),
             seed: plan.executor.seed,
-            catalogue: plan.executor.catalogue.clone(),
-            classes: plan.executor.classes.clone(),
+            choice: plan.executor.choice.clone(),
             snippet_percent: plan.executor.snippet_percent,
             done_below: 0,
             done: BTreeSet::new(),
@@ -239,8 +235,7 @@ impl<'a> Hunt<'a> {
         let mut plan = plan;
         plan.executor.dbms.clone_from(&campaign.dbms);
         plan.executor.seed = campaign.seed;
-        plan.executor.catalogue.clone_from(&campaign.catalogue);
-        plan.executor.classes.clone_from(&campaign.classes);
+        plan.executor.choice.clone_from(&campaign.choice);
         plan.executor.snippet_percent = campaign.snippet_percent;
         let (events, inbox) = mpsc::unbounded_channel();
         let next_block = campaign.done_below;
@@ -259,7 +254,7 @@ impl<'a> Hunt<'a> {
             stopping: false,
             examining: 0,
             failed_starts: 0,
-            summary: (String::new(), 0, 0),
+            ready: None,
             restarts: 0,
         })
     }
@@ -307,17 +302,14 @@ impl<'a> Hunt<'a> {
         }
         self.campaign.finished = true;
         self.save()?;
-        let (version, classes, snippets) = self.summary.clone();
         Ok(Summary {
             dbms: self.campaign.dbms.clone(),
-            version,
+            ready: self.ready.clone().unwrap_or_default(),
             seed: self.campaign.seed,
             elapsed: started.elapsed(),
             stats: self.campaign.stats.clone(),
             findings: self.campaign.findings.clone(),
             restarts: self.restarts,
-            classes,
-            snippets,
         })
     }
 
@@ -369,11 +361,11 @@ impl<'a> Hunt<'a> {
 
     fn report(&mut self, id: usize, report: Report) -> Result<(), HuntError> {
         match report {
-            Report::Ready { version, classes, snippets } => {
+            Report::Ready(ready) => {
                 self.failed_starts = 0;
-                if self.summary.0.is_empty() {
-                    self.progress.ready(&version, classes, snippets);
-                    self.summary = (version, classes, snippets);
+                if self.ready.is_none() {
+                    self.progress.ready(&ready);
+                    self.ready = Some(ready);
                     while !self.stopping && self.workers.len() < self.plan.workers {
                         self.start_worker()?;
                     }

@@ -4,6 +4,7 @@ use super::{Claim, Expected, Oracle, Round, TestCase};
 use crate::caq::class::OracleClass;
 use crate::caq::fill::{Fill, TableFill};
 use crate::caq::names::{Demand, PlaceholderKind};
+use crate::caq::proof::Selection;
 use crate::corpus::snippet::Snippet;
 use crate::generate::database::{Database, database};
 use crate::generate::expr::{ExprGenerator, Node, Want};
@@ -28,8 +29,10 @@ const CONSTANT_ATTEMPTS: usize = 8;
 /// A class, with what of it can be used on the target.
 struct UsableClass {
     class: OracleClass,
-    /// Positions of the members that the target accepts.
+    /// Positions of the members that are equivalent and that the target accepts.
     members: Vec<usize>,
+    /// Positions of those among them whose equivalence is not proven.
+    assumed: Vec<usize>,
     /// For each placeholder the snippets that may fill it.
     candidates: Vec<Vec<Arc<Snippet>>>,
 }
@@ -46,9 +49,11 @@ pub struct CaqOracle {
 
 impl CaqOracle {
     /// Selects the classes that can run on a target: written for its dialect, with assumptions it guarantees, and at
-    /// least two members that `accepts` (a database's statements and a query) takes.
+    /// least two members that are equivalent there and that `accepts` (a database's statements and a query) takes.
+    /// Members without a proof are used only if `assumed` says so.
     pub fn new(
         classes: Vec<OracleClass>,
+        assumed: bool,
         capabilities: Capabilities,
         snippet_percent: u32,
         mut accepts: impl FnMut(&[String], &str) -> bool,
@@ -69,25 +74,41 @@ impl CaqOracle {
                 unused.insert(class.name, "the target does not enforce foreign keys".to_owned());
                 continue;
             }
-            let members = accepted_members(&class, &capabilities, &mut accepts);
-            for at in (0..class.members.len()).filter(|at| !members.contains(at)) {
-                unused.insert(format!("{} member {}", class.name, at + 1), "not accepted by the target".to_owned());
+            let Selection { members: equivalent, mut assumed, off } =
+                class.select(&profile.guarantees, &profile.name, assumed);
+            if equivalent.len() < 2 {
+                let why = off.into_iter().next().map(|(_, why)| why).unwrap_or_default();
+                unused.insert(class.name, why);
+                continue;
+            }
+            let members = accepted_members(&class, &equivalent, &capabilities, &mut accepts);
+            let refused = equivalent.iter().filter(|at| !members.contains(at));
+            let refused = refused.map(|at| (*at, "not accepted by the target".to_owned()));
+            for (at, why) in off.into_iter().chain(refused) {
+                unused.insert(format!("{} member {}", class.name, at + 1), why);
             }
             if members.len() < 2 {
                 unused.insert(class.name, "fewer than two members are accepted by the target".to_owned());
                 continue;
             }
+            assumed.retain(|at| members.contains(at));
             let candidates =
                 (0..class.names.placeholders.len()).map(|p| candidates(&class, p, &capabilities)).collect();
-            usable.push(UsableClass { class, members, candidates });
+            usable.push(UsableClass { class, members, assumed, candidates });
         }
         Self { capabilities, classes: usable, snippet_percent, unused }
     }
+
+    /// How many members are used that are not proven equivalent to the rest of their class.
+    pub fn assumed(&self) -> usize {
+        self.classes.iter().map(|c| c.assumed.len()).sum()
+    }
 }
 
-/// The members that prepare on the target with every expression NULL and every table a plain one.
+/// The members of these that prepare on the target with every expression NULL and every table a plain one.
 fn accepted_members(
     class: &OracleClass,
+    members: &[usize],
     capabilities: &Capabilities,
     accepts: &mut impl FnMut(&[String], &str) -> bool,
 ) -> Vec<usize> {
@@ -111,7 +132,7 @@ fn accepted_members(
         member.template.render(&fills, &mut sql);
         known && accepts(&database.epochs[0], &sql)
     };
-    (0..class.members.len()).filter(accepted).collect()
+    members.iter().copied().filter(accepted).collect()
 }
 
 /// The snippets whose claims meet what the members demand of a placeholder.

@@ -12,7 +12,7 @@ use thiserror::Error;
 pub struct Profile {
     /// Name of the dialect, as classes list it.
     pub name: String,
-    /// Assumptions of classes that hold for the schemas created here.
+    /// Assumptions of classes and of their proofs that hold for the databases created here.
     pub guarantees: BTreeSet<String>,
     /// Starts of INSERT statements that survive rows which violate a constraint; the first drops those rows.
     pub inserts: Vec<String>,

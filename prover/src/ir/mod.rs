@@ -27,9 +27,11 @@ pub enum Assumption {
     TextEqualityIsIdentity,
     /// CHAR(n) is not padded and VARCHAR(n) values fit.
     NoPaddingOrTruncation,
-    /// Whole numbers and decimals do not overflow and are not rounded by `+`, `-`, `*` or SUM, and a quotient depends
-    /// on the numbers only, not on the digits they are declared with.
+    /// Whole numbers and decimals do not overflow and are not rounded by `+`, `-` and `*`, nor decimals by SUM, and a
+    /// quotient depends on the numbers only, not on the digits they are declared with.
     ExactArithmetic,
+    /// SUM of whole numbers is neither rounded nor wraps around; one that overflows is an error.
+    ExactSums,
     /// Doubles: no NaN, equality is identity (no -0.0), and a column of exact numbers equals one of doubles only where
     /// no conversion has rounded.
     DoubleEqualityIsIdentity,
@@ -61,7 +63,8 @@ impl Assumption {
                 "texts are equal only if they are the same bytes (no folding of case, accents or blanks)"
             }
             Self::NoPaddingOrTruncation => "CHAR(n) is not padded and values fit their VARCHAR(n)",
-            Self::ExactArithmetic => "numbers that are not doubles neither overflow nor are rounded by +, -, * or SUM",
+            Self::ExactArithmetic => "numbers that are not doubles neither overflow nor are rounded by +, - and *",
+            Self::ExactSums => "SUM of whole numbers is not rounded, and raises an error where it overflows",
             Self::DoubleEqualityIsIdentity => "doubles are never NaN or -0.0, so equal ones are the same",
             Self::NoRuntimeError => "no expression raises an error on the data (division by zero, a failed cast)",
             Self::ScalarSubqueryAtMostOneRow => "a scalar subquery yields at most one row",

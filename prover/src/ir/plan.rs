@@ -128,7 +128,7 @@ pub struct Aggregate {
     pub ty: Type,
 }
 
-/// Aggregate functions. All but `CountStar` skip rows whose argument is NULL; over no rows Count and `CountStar` are 0 and
+/// Aggregate functions. All but `CountStar` skip rows whose argument is NULL; over no rows both counts are 0 and
 /// the others NULL.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AggregateFunction {

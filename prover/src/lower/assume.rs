@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::ir::{AggregateFunction, ArithmeticOp, Assumption, Expr, OrderKey, Plan, SetOp, Type};
+use crate::ir::{Aggregate, AggregateFunction, ArithmeticOp, Assumption, Expr, OrderKey, Plan, SetOp, Type, Value};
 
 use super::functions::is_known;
 
@@ -36,7 +36,9 @@ pub(super) fn expr(expr: &Expr, set: &mut Set) {
             equality(&b.ty(), set);
         }
         Expr::Arithmetic(op, ..) => {
-            set.insert(Assumption::ExactArithmetic);
+            if range(expr).is_none() {
+                set.insert(Assumption::ExactArithmetic);
+            }
             if matches!(op, ArithmeticOp::Div | ArithmeticOp::Rem) {
                 set.insert(Assumption::NoRuntimeError);
             }
@@ -76,6 +78,37 @@ pub(super) fn expr(expr: &Expr, set: &mut Set) {
         crate::ir::Child::Expr(part) => self::expr(part, set),
         crate::ir::Child::Plan(query) => plan(query, set),
     });
+}
+
+/// The least and greatest number that an expression of literals alone can give, if that and everything in between fits
+/// 32 bits, which every engine can do.
+fn range(expr: &Expr) -> Option<(i64, i64)> {
+    let (low, high) = match expr {
+        Expr::Literal(Value::Int(n), Type::Integer) => (*n, *n),
+        // A NULL stays one.
+        Expr::Literal(Value::Null, _) => (0, 0),
+        Expr::Case { branches, otherwise, .. } => {
+            let values = branches.iter().map(|(_, value)| value);
+            values
+                .map(range)
+                .try_fold(range(otherwise)?, |(low, high), value| value.map(|(l, h)| (low.min(l), high.max(h))))?
+        }
+        Expr::Arithmetic(op, a, b, Type::Integer) => {
+            // Of numbers of 32 bits, so that none of these overflows 64.
+            let ((al, ah), (bl, bh)) = (range(a)?, range(b)?);
+            match op {
+                ArithmeticOp::Add => (al + bl, ah + bh),
+                ArithmeticOp::Sub => (al - bh, ah - bl),
+                ArithmeticOp::Mul => {
+                    let corners = [al * bl, al * bh, ah * bl, ah * bh];
+                    corners.iter().fold((corners[0], corners[0]), |(low, high), n| (low.min(*n), high.max(*n)))
+                }
+                ArithmeticOp::Div | ArithmeticOp::Rem => return None,
+            }
+        }
+        _ => return None,
+    };
+    [low, high].iter().all(|n| i32::try_from(*n).is_ok()).then_some((low, high))
 }
 
 /// Whether the plan is an aggregate without keys, at most projected.
@@ -134,7 +167,7 @@ pub(super) fn plan(plan: &Plan, set: &mut Set) {
             }
             for aggregate in aggregates {
                 aggregate.args.iter().chain(&aggregate.filter).for_each(|e| expr(e, set));
-                function(&aggregate.function, set);
+                function(aggregate, set);
                 if aggregate.distinct || matches!(aggregate.function, AggregateFunction::Min | AggregateFunction::Max) {
                     aggregate.args.iter().for_each(|arg| equality(&arg.ty(), set));
                 }
@@ -152,16 +185,27 @@ pub(super) fn plan(plan: &Plan, set: &mut Set) {
                     equality(&part.ty(), set);
                 }
                 order(&function.order, set);
-                set.insert(Assumption::ExactArithmetic);
+                match function.name.as_str() {
+                    "sum" => sum(&function.args, set),
+                    "count" | "min" | "max" | "row_number" | "rank" | "dense_rank" => {}
+                    _ => _ = set.insert(Assumption::ExactArithmetic),
+                }
             }
         }
     }
 }
 
-fn function(function: &AggregateFunction, set: &mut Set) {
-    match function {
+/// Values of these types are added up.
+fn sum(args: &[Expr], set: &mut Set) {
+    let whole = args.iter().all(|arg| arg.ty() == Type::Integer);
+    set.insert(if whole { Assumption::ExactSums } else { Assumption::ExactArithmetic });
+}
+
+fn function(aggregate: &Aggregate, set: &mut Set) {
+    match &aggregate.function {
         AggregateFunction::CountStar | AggregateFunction::Count | AggregateFunction::Min | AggregateFunction::Max => {}
-        AggregateFunction::Sum | AggregateFunction::Avg => {
+        AggregateFunction::Sum => sum(&aggregate.args, set),
+        AggregateFunction::Avg => {
             set.insert(Assumption::ExactArithmetic);
         }
         AggregateFunction::Other(name) => {

@@ -184,7 +184,8 @@ impl Lowering<'_> {
         if !ty.is_numeric() || ty.unify(&call.ty).is_none() {
             return refuse(format!("SUM of {ty}"));
         }
-        self.assumptions.insert(Assumption::ExactArithmetic);
+        let whole = ty == Type::Integer;
+        self.assumptions.insert(if whole { Assumption::ExactSums } else { Assumption::ExactArithmetic });
         Ok(group.add(call.aggregate(AggregateFunction::Sum, vec![arg], ty)))
     }
 

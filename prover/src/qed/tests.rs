@@ -102,7 +102,7 @@ fn sums_of_nothing() {
     let group = |functions: Json| json!({"group": {"keys": [], "function": functions, "source": {"scan": 0}}});
     let query = lower(&group(json!([sum]))).unwrap();
     assert!(matches!(query.plan, Plan::Project { .. }));
-    assert!(query.assumptions.contains(&Assumption::ExactArithmetic));
+    assert!(query.assumptions.contains(&Assumption::ExactSums));
     let mut other = sum.clone();
     other["operator"] = json!("ANY_VALUE");
     assert!(lower(&group(json!([other]))).is_err());

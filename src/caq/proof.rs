@@ -1,0 +1,397 @@
+//! What is proven about the members of a class: recorded verdicts on pairs, and the members that they connect.
+//!
+//! A verdict is about texts, so each record carries a hash of them; one whose class was edited since counts for nothing.
+//! Proofs are edges between members, and what is proven equivalent is a connected component.
+
+use super::class::OracleClass;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use thiserror::Error;
+
+/// What the prover said about a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The members are equivalent, under the record's assumptions.
+    Proven,
+    /// They are not.
+    Refuted,
+    /// Neither was shown.
+    Unknown,
+}
+
+/// A line of a proofs file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// The pair, as in `class/1~2`.
+    pub id: String,
+    /// Of the texts that the verdict is about.
+    pub hash: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What a proof takes for granted about the engine.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub assumptions: BTreeSet<String>,
+    /// Why the pair is unknown, or after which rows it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The prover's version.
+    pub prover: String,
+}
+
+/// Two members of a class, by position from 0; the first is the smaller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pair(pub usize, pub usize);
+
+impl Pair {
+    /// The name of the pair in a class. Members count from 1 there, as in everything that people read.
+    pub fn id(self, class: &str) -> String {
+        format!("{class}/{}~{}", self.0 + 1, self.1 + 1)
+    }
+
+    /// The class and the pair of a name.
+    pub fn parse(id: &str) -> Option<(&str, Self)> {
+        let (class, members) = id.rsplit_once('/')?;
+        let (a, b) = members.split_once('~')?;
+        let position = |n: &str| n.parse::<usize>().ok()?.checked_sub(1);
+        let (a, b) = (position(a)?, position(b)?);
+        (a < b).then_some((class, Self(a, b)))
+    }
+}
+
+/// What is put to the prover: a line of its file of pairs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Question<'a> {
+    /// The pair.
+    pub id: String,
+    /// The class's DDL.
+    pub schema: &'a str,
+    /// The placeholders with their constraints.
+    pub placeholders: &'a BTreeMap<String, String>,
+    /// The first member.
+    pub q1: &'a str,
+    /// The second.
+    pub q2: &'a str,
+}
+
+impl Question<'_> {
+    /// Of every text but the name.
+    pub fn hash(&self) -> String {
+        let mut hash = blake3::Hasher::new();
+        let names = self.placeholders.iter().flat_map(|(name, constraint)| [name.as_str(), constraint.as_str()]);
+        for text in names.chain([self.schema, self.q1, self.q2]) {
+            hash.update(&(text.len() as u64).to_le_bytes());
+            hash.update(text.as_bytes());
+        }
+        hash.finalize().to_hex()[..32].to_owned()
+    }
+}
+
+/// A record that is about the present text of two members.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    /// The members.
+    pub pair: Pair,
+    /// What was recorded.
+    pub record: Record,
+}
+
+impl Edge {
+    fn touches(&self, member: usize) -> bool {
+        self.pair.0 == member || self.pair.1 == member
+    }
+}
+
+/// What is known about a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Status {
+    /// Proven equivalent to the other proven members.
+    Proven {
+        /// The member that its proof connects it to; `None` for the one where the others' proofs end.
+        to: Option<usize>,
+        /// What that proof takes for granted.
+        assumptions: BTreeSet<String>,
+    },
+    /// Its author says that it is equivalent.
+    Assumed {
+        /// Why there is no proof.
+        reason: String,
+    },
+}
+
+/// The members of a class that are used on a target.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The members.
+    pub members: Vec<usize>,
+    /// Those of them that are not proven equivalent to the rest.
+    pub assumed: Vec<usize>,
+    /// The others, each with the reason.
+    pub off: Vec<(usize, String)>,
+}
+
+impl OracleClass {
+    /// A pair as the prover is asked about it; `None` if there are no such members.
+    pub fn question(&self, pair: Pair) -> Option<Question<'_>> {
+        let member = |at: usize| self.members.get(at).map(|m| m.sql.as_str());
+        Some(Question {
+            id: pair.id(&self.name),
+            schema: &self.ddl,
+            placeholders: &self.constraints,
+            q1: member(pair.0)?,
+            q2: member(pair.1)?,
+        })
+    }
+
+    /// Every pair of members.
+    pub fn pairs(&self) -> Vec<Pair> {
+        (1..self.members.len()).flat_map(|b| (0..b).map(move |a| Pair(a, b))).collect()
+    }
+
+    /// Where each member is found when the edges that `counts` accepts are followed from the first: the member before it
+    /// and the edge; grouped by component.
+    fn components(&self, counts: impl Fn(&Edge) -> bool) -> Vec<Vec<(usize, Option<&Edge>)>> {
+        let edges: Vec<&Edge> =
+            self.edges.iter().filter(|e| e.record.verdict == Verdict::Proven && counts(e)).collect();
+        let mut seen = vec![false; self.members.len()];
+        let mut components = Vec::new();
+        for start in 0..self.members.len() {
+            if std::mem::replace(&mut seen[start], true) {
+                continue;
+            }
+            let mut component = vec![(start, None)];
+            let mut queue = VecDeque::from([start]);
+            while let Some(at) = queue.pop_front() {
+                for edge in &edges {
+                    let next = match edge.pair {
+                        Pair(a, b) if a == at => b,
+                        Pair(a, b) if b == at => a,
+                        Pair(..) => continue,
+                    };
+                    if !std::mem::replace(&mut seen[next], true) {
+                        component.push((next, Some(*edge)));
+                        queue.push_back(next);
+                    }
+                }
+            }
+            components.push(component);
+        }
+        components
+    }
+
+    /// The largest component, the first of several; empty if nothing is connected.
+    fn proven(&self, counts: impl Fn(&Edge) -> bool) -> Vec<(usize, Option<&Edge>)> {
+        let mut largest = Vec::new();
+        for component in self.components(counts) {
+            if component.len() > largest.len().max(1) {
+                largest = component;
+            }
+        }
+        largest
+    }
+
+    /// What is known about each member, whatever the target.
+    pub fn statuses(&self) -> Vec<Status> {
+        let mut statuses: Vec<Status> =
+            (0..self.members.len()).map(|at| Status::Assumed { reason: self.reason(at) }).collect();
+        for (at, edge) in self.proven(|_| true) {
+            statuses[at] = Status::Proven {
+                to: edge.map(|e| if e.pair.0 == at { e.pair.1 } else { e.pair.0 }),
+                assumptions: edge.map(|e| e.record.assumptions.clone()).unwrap_or_default(),
+            };
+        }
+        statuses
+    }
+
+    /// How many members are proven.
+    pub fn proven_count(&self) -> usize {
+        self.proven(|_| true).len()
+    }
+
+    /// Why a member is not proven: what was recorded first about it.
+    fn reason(&self, at: usize) -> String {
+        let mut about = self.edges.iter().filter(|e| e.touches(at));
+        match about.find_map(|e| e.record.reason.clone()) {
+            Some(reason) => reason,
+            None if self.edges.iter().any(|e| e.touches(at)) => "not connected with the proven members".to_owned(),
+            None => "no proof is recorded for its present text".to_owned(),
+        }
+    }
+
+    /// Pairs that were not tried yet and would connect what proofs, counting only those that take no more for granted
+    /// than `guarantees`, leave apart.
+    pub fn apart(&self, guarantees: &BTreeSet<String>) -> Vec<Pair> {
+        let mut component = vec![0; self.members.len()];
+        for (number, members) in self.components(|e| e.record.assumptions.is_subset(guarantees)).iter().enumerate() {
+            members.iter().for_each(|(at, _)| component[*at] = number);
+        }
+        let tried = |pair: &Pair| self.edges.iter().any(|e| e.pair == *pair);
+        self.pairs().into_iter().filter(|p| component[p.0] != component[p.1] && !tried(p)).collect()
+    }
+
+    /// The members to use on a target with these guarantees: those that proofs connect there and, if `assumed`, those
+    /// about which nothing is known.
+    pub fn select(&self, guarantees: &BTreeSet<String>, dialect: &str, assumed: bool) -> Selection {
+        let holds = |e: &Edge| e.record.assumptions.is_subset(guarantees);
+        let here: BTreeSet<usize> = self.proven(holds).into_iter().map(|(at, _)| at).collect();
+        let anywhere: BTreeSet<usize> = self.proven(|_| true).into_iter().map(|(at, _)| at).collect();
+        let mut selection = Selection::default();
+        for at in 0..self.members.len() {
+            if here.contains(&at) {
+                selection.members.push(at);
+            } else if anywhere.contains(&at) {
+                let missing = self.missing(at, guarantees).into_iter().collect::<Vec<_>>().join(", ");
+                selection.off.push((at, format!("its proof assumes {missing}, which {dialect} does not guarantee")));
+            } else if self.edges.iter().any(|e| e.touches(at) && e.record.verdict == Verdict::Refuted) {
+                selection.off.push((at, format!("refuted: {}", self.reason(at))));
+            } else if assumed {
+                selection.members.push(at);
+                selection.assumed.push(at);
+            } else {
+                selection.off.push((at, format!("assumed, not proven: {}", self.reason(at))));
+            }
+        }
+        selection
+    }
+
+    /// What the proofs of a member assume and a target does not guarantee; of its class, if the lack is elsewhere.
+    fn missing<'a>(&'a self, at: usize, guarantees: &'a BTreeSet<String>) -> BTreeSet<&'a str> {
+        let lacking = |own: bool| -> BTreeSet<&str> {
+            let edges = self.edges.iter().filter(|e| !own || e.touches(at));
+            edges.flat_map(|e| e.record.assumptions.difference(guarantees)).map(String::as_str).collect()
+        };
+        let own = lacking(true);
+        if own.is_empty() { lacking(false) } else { own }
+    }
+}
+
+/// Why recorded proofs cannot be used.
+#[derive(Debug, Error)]
+#[error("line {line} is no record of a proof")]
+pub struct RecordError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    #[source]
+    pub source: serde_json::Error,
+}
+
+/// Reads a proofs file.
+pub fn parse_records(text: &str) -> Result<Vec<Record>, RecordError> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines.map(|(at, line)| serde_json::from_str(line).map_err(|source| RecordError { line: at + 1, source })).collect()
+}
+
+/// Gives each class the records about its present members. The names of the others are returned: they are stale.
+pub fn attach(classes: &mut [OracleClass], records: Vec<Record>) -> Vec<String> {
+    let by_name: BTreeMap<String, usize> = classes.iter().enumerate().map(|(at, c)| (c.name.clone(), at)).collect();
+    let mut stale = Vec::new();
+    for record in records {
+        let place = Pair::parse(&record.id).and_then(|(class, pair)| Some((*by_name.get(class)?, pair)));
+        match place {
+            Some((at, pair)) if classes[at].question(pair).is_some_and(|q| q.hash() == record.hash) => {
+                classes[at].edges.push(Edge { pair, record });
+            }
+            _ => stale.push(record.id),
+        }
+    }
+    for class in classes {
+        class.edges.sort_by_key(|e| e.pair);
+    }
+    stale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::caq::class::parse_classes;
+
+    fn class(members: usize) -> OracleClass {
+        let members: Vec<String> = (0..members).map(|n| format!("\"SELECT {n} FROM t\"")).collect();
+        let text =
+            format!("[[class]]\nname = 'c'\nschema = 'CREATE TABLE t(a INT)'\nmembers = [{}]", members.join(", "));
+        parse_classes("f.toml", &text).expect("a class").remove(0)
+    }
+
+    fn with(members: usize, edges: &[(&str, Verdict, &[&str])]) -> OracleClass {
+        let mut classes = [class(members)];
+        let records = edges
+            .iter()
+            .map(|(id, verdict, assumptions)| {
+                let (_, pair) = Pair::parse(id).expect("a pair");
+                Record {
+                    id: (*id).to_owned(),
+                    hash: classes[0].question(pair).expect("members").hash(),
+                    verdict: *verdict,
+                    assumptions: assumptions.iter().map(ToString::to_string).collect(),
+                    reason: (*verdict == Verdict::Unknown).then(|| "too hard".to_owned()),
+                    prover: "1".to_owned(),
+                }
+            })
+            .collect();
+        assert!(attach(&mut classes, records).is_empty());
+        classes.into_iter().next().expect("the class")
+    }
+
+    fn used(class: &OracleClass, guarantees: &[&str], assumed: bool) -> Vec<usize> {
+        class.select(&guarantees.iter().map(ToString::to_string).collect(), "x", assumed).members
+    }
+
+    #[test]
+    fn names_of_pairs_come_back() {
+        assert_eq!(Pair(0, 11).id("a-b"), "a-b/1~12");
+        assert_eq!(Pair::parse("a-b/1~12"), Some(("a-b", Pair(0, 11))));
+        for bad in ["a", "a/1", "a/0~1", "a/2~1", "a/1~1", "a/x~2"] {
+            assert_eq!(Pair::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn proofs_connect_and_the_largest_component_is_used() {
+        use Verdict::{Proven, Unknown};
+        let class = with(
+            6,
+            &[
+                ("c/1~2", Proven, &[]),
+                ("c/1~3", Unknown, &[]),
+                ("c/3~4", Proven, &[]),
+                ("c/4~5", Proven, &["exact-sums"]),
+            ],
+        );
+        assert_eq!(class.proven_count(), 3);
+        assert_eq!(used(&class, &["exact-sums"], false), [2, 3, 4]);
+        // Of two components of a size the first.
+        assert_eq!(used(&class, &[], false), [0, 1]);
+        assert_eq!(used(&class, &["exact-sums"], true), [0, 1, 2, 3, 4, 5]);
+        // What is proven only under an assumption that fails stays off.
+        assert_eq!(used(&class, &[], true), [0, 1, 5]);
+        let selection = class.select(&BTreeSet::new(), "x", false);
+        assert!(selection.off.iter().any(|(at, why)| *at == 4 && why.contains("exact-sums, which x")), "{selection:?}");
+        assert!(matches!(&class.statuses()[5], Status::Assumed { reason } if reason.contains("present text")));
+        assert!(matches!(&class.statuses()[4], Status::Proven { to: Some(3), assumptions } if assumptions.len() == 1));
+        assert!(class.apart(&BTreeSet::from(["exact-sums".to_owned()])).iter().all(|p| *p != Pair(0, 2)));
+    }
+
+    #[test]
+    fn a_class_without_a_proof_is_used_only_on_demand() {
+        let class = with(3, &[("c/1~2", Verdict::Unknown, &[]), ("c/1~3", Verdict::Refuted, &[])]);
+        assert_eq!((class.proven_count(), used(&class, &[], false)), (0, vec![]));
+        // Refuted members stay off even so.
+        assert_eq!(used(&class, &[], true), [1]);
+        assert_eq!(class.select(&BTreeSet::new(), "x", true).assumed, [1]);
+        assert!(matches!(&class.statuses()[1], Status::Assumed { reason } if reason == "too hard"));
+    }
+
+    #[test]
+    fn a_record_about_another_text_counts_for_nothing() {
+        let record = with(2, &[("c/1~2", Verdict::Proven, &[])]).edges.remove(0).record;
+        let mut edited = [class(2)];
+        edited[0].members[1].sql.push_str(" WHERE TRUE");
+        assert_eq!(attach(&mut edited, vec![record.clone()]), ["c/1~2"]);
+        let mut other_schema = [class(2)];
+        other_schema[0].ddl.push(' ');
+        assert_eq!(attach(&mut other_schema, vec![record.clone()]), ["c/1~2"]);
+        assert_eq!(attach(&mut [], vec![record]), ["c/1~2"]);
+    }
+}
