@@ -61,7 +61,7 @@ impl Default for Limits {
         Self {
             rlimit_per_query: 1_500_000,
             rlimit_total: 6_000_000,
-            work_total: 500_000,
+            work_total: 1_000_000,
             trials: 200,
             fuel_per_trial: 100_000,
             seed: 1,
