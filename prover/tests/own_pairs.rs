@@ -44,7 +44,7 @@ fn suites(report: &Value) -> impl Iterator<Item = &Value> {
     suites.filter(|suite| suite["suite"] != "all suites")
 }
 
-/// What is decided, a line per file.
+/// What is decided, a line per file, and why the rest is not.
 fn table(report: &Value) -> String {
     let mut lines = vec![format!("{:<20} {:>10} {:>12}", "file", "eq proven", "neq refuted")];
     for suite in suites(report) {
@@ -59,6 +59,12 @@ fn table(report: &Value) -> String {
         };
         let name = suite["suite"].as_str().expect("a name");
         lines.push(format!("{name:<20} {:>10} {:>12}", share("eq", "proven"), share("neq", "refuted")));
+    }
+    let all = report["suites"].as_array().expect("suites").last().expect("a suite");
+    for reason in all["reasons"].as_array().expect("reasons") {
+        let ids: Vec<&str> = reason["examples"].as_array().expect("ids").iter().filter_map(Value::as_str).collect();
+        let (text, count) = (reason["reason"].as_str().expect("a text"), &reason["count"]);
+        lines.push(format!("unknown: {count} × {text}, such as {}", ids.join(" ")));
     }
     lines.join("\n")
 }
