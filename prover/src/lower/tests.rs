@@ -396,7 +396,7 @@ fn assumed() {
             "SELECT a / 2 FROM r WHERE b = (SELECT b FROM s)",
             "exact-arithmetic no-runtime-error scalar-subquery-at-most-one-row",
         ),
-        ("SELECT SUM(e) FROM r WHERE b", "exact-arithmetic boolean-is-one-or-zero"),
+        ("SELECT SUM(e) FROM r WHERE b", "exact-sums boolean-is-one-or-zero"),
         (
             "SELECT CAST(c AS CHAR(3)), mystery(b) FROM r",
             "no-padding-or-truncation no-runtime-error functions-are-deterministic",
