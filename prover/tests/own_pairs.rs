@@ -27,7 +27,7 @@ fn no_verdict_is_wrong_and_none_is_lost() {
         .expect("the program runs");
     let errors = String::from_utf8_lossy(&output.stderr);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("no report: {errors}"));
-    println!("{}", table(&report));
+    eprintln!("{}", table(&report));
     assert_eq!(report["wrong"], Value::Array(Vec::new()), "WRONG VERDICTS");
     assert_eq!(report["below_floor"], Value::Array(Vec::new()), "less is decided than before");
     assert_eq!(output.status.code(), Some(0), "{errors}");

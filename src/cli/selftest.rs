@@ -15,7 +15,7 @@ use std::process::{Command, ExitCode, Output};
 #[derive(Debug, Args)]
 pub(super) struct SelftestArgs {
     /// Test cases per hunt
-    #[arg(long, default_value_t = 6000)]
+    #[arg(long, default_value_t = 12_000)]
     cases: u64,
     #[command(flatten)]
     common: Common,
@@ -66,7 +66,7 @@ fn problem(
     };
     let out_text = out.display().to_string();
     // A planted hang costs seconds and a crash a new process; one of them is enough.
-    let cases = if matches!(fault, Fault::Hang | Fault::Crash) { args.cases / 10 } else { args.cases }.to_string();
+    let cases = if matches!(fault, Fault::Hang | Fault::Crash) { args.cases / 20 } else { args.cases }.to_string();
     let mut words = vec![
         "hunt",
         "--dbms",
@@ -82,8 +82,9 @@ fn problem(
         "--out",
         &out_text,
     ];
-    // The baseline classes: on the linked version and with this seed no real bug shows in them.
-    words.extend(["--class", "tlp-*", "--class", "norec-*", "--class", "eet-*", "--class", "dqp-*"]);
+    // The baseline classes: on the linked version and with this seed no real bug shows in them. Few enough that the
+    // cases meet every one, so that a fault that only some of them can show is not missed by chance.
+    words.extend(["--class", "tlp-*", "--class", "norec-*"]);
     words.extend(flags);
     let hunt = caqtus(&words)?;
     let stdout = String::from_utf8_lossy(&hunt.stdout).into_owned();
