@@ -378,7 +378,12 @@ fn date(value: Expr) -> Result<Expr> {
 fn result(name: &str, args: &[Expr]) -> Result<(String, Type)> {
     let first = || args.first().map_or(Type::Unknown, Expr::ty);
     let numeric = |ty: Type| if ty.is_numeric() { Ok(ty) } else { no(format!("{name} of {ty}")) };
+    let temporal = args.len() == 1 && matches!(first(), Type::Date | Type::Timestamp);
     let (name, ty) = match name {
+        "year" if temporal => ("extract_year", Type::Integer),
+        "month" if temporal => ("extract_month", Type::Integer),
+        "day" | "dayofmonth" if temporal => ("extract_day", Type::Integer),
+        "quarter" if temporal => ("extract_quarter", Type::Integer),
         "substring" | "substr" => ("substr", Type::Text),
         "char_length" | "character_length" => ("char_length", Type::Integer),
         "ceil" | "ceiling" => ("ceil", numeric(first())?),

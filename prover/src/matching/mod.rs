@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use crate::Limits;
 use crate::cert::{Obligation, Step};
 use crate::normal::term::{F, Formula, Nf, Op, Rel, V, Val, Var};
-use crate::normal::{Cx, make};
+use crate::normal::{Cx, make, simplify};
 use crate::smt::encode::{Encoder, has_total};
 use crate::smt::{self, Answer};
 
@@ -52,6 +52,7 @@ impl Context {
 pub(crate) struct Prover<'a> {
     pub(crate) cx: &'a Cx<'a>,
     limits: &'a Limits,
+    solver: smt::Session,
     /// Solver resource units used.
     pub(crate) rlimit: u64,
     /// What the solver confirmed on the way; claims of failed attempts included.
@@ -69,6 +70,7 @@ impl<'a> Prover<'a> {
         Self {
             cx,
             limits,
+            solver: smt::Session::default(),
             rlimit: 0,
             obligations: Vec::new(),
             questions: 0,
@@ -187,7 +189,7 @@ impl<'a> Prover<'a> {
             return (false, opaque, sums);
         }
         self.questions += 1;
-        let (answer, used) = smt::solve(&script, self.limits.rlimit_per_query);
+        let (answer, used) = self.solver.solve(&script, self.limits.rlimit_per_query);
         self.rlimit += used;
         let holds = answer == Answer::Unsat;
         if let Answer::Unknown(_) = answer {
@@ -215,6 +217,7 @@ impl<'a> Prover<'a> {
             (Val::Extreme(_, x, _), Val::Extreme(_, y, _)) | (Val::Scalar(x, _), Val::Scalar(y, _)) => {
                 self.equal_set(context, x, y)
             }
+            (Val::OfBag(name, x, _), Val::OfBag(_, y, _)) if simplify::is_of_set(name) => self.equal_set(context, x, y),
             (Val::OfBag(_, x, _), Val::OfBag(_, y, _)) => self.equal_bag(context, x, y),
             _ => self.equal_sums(context, a, b),
         };

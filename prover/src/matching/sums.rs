@@ -9,7 +9,7 @@ use num_traits::Signed;
 use super::bag::signature;
 use super::{Context, Prover};
 use crate::ir::{Type, Value};
-use crate::normal::make;
+use crate::normal::{Cx, make};
 use crate::normal::subst::open;
 use crate::normal::term::{Op, Term, V, Val};
 use crate::smt::encode::expand;
@@ -27,7 +27,7 @@ impl Prover<'_> {
     pub(super) fn equal_sums(&mut self, context: &Context, a: &V, b: &V) -> bool {
         let ty = if a.ty() == Type::Integer && b.ty() == Type::Integer { Type::Integer } else { Type::Decimal };
         let difference = Rc::new(Val::Arith(Op::Sub, a.clone(), b.clone(), ty.clone()));
-        let Some(parts) = split(&difference) else { return false };
+        let Some(parts) = split(self.cx, &difference, &ty) else { return false };
         // What cancels in the difference may be NULL, and then one of the two is and the other need not be.
         let together = make::iff(&make::is_null(a), &make::is_null(b));
         if !self.valid(context, &together, "two sums are NULL together") {
@@ -76,13 +76,24 @@ impl Prover<'_> {
 }
 
 /// An expression as a combination of sums; `None` if something else remains.
-fn split(v: &V) -> Option<Vec<Part>> {
+fn split(cx: &Cx<'_>, v: &V, ty: &Type) -> Option<Vec<Part>> {
     let mut parts = Vec::new();
     for (atoms, coefficient) in expand(v)? {
-        let sum = atoms.iter().position(|a| matches!(**a, Val::Total(..)))?;
-        let mut factors = atoms.clone();
-        let Val::Total(term, _) = &*factors.remove(sum) else { return None };
-        parts.push(Part { coefficient, factors, term: term.clone() });
+        let (sums, factors): (Vec<V>, Vec<V>) = atoms.into_iter().partition(|a| matches!(**a, Val::Total(..)));
+        let mut sums = sums.iter().filter_map(|sum| if let Val::Total(term, _) = &**sum { Some(term) } else { None });
+        let first = sums.next()?.clone();
+        let term = sums.fold(first, |product, sum| Rc::new(multiplied(cx, &product, sum, ty)));
+        parts.push(Part { coefficient, factors, term });
     }
     Some(parts)
+}
+
+/// `Σ f · Σ g` as one sum, `Σ Σ f · g`.
+fn multiplied(cx: &Cx<'_>, a: &Term, b: &Term, ty: &Type) -> Term {
+    let (mut product, b) = (open(cx, a), open(cx, b));
+    product.vars.extend(b.vars);
+    product.phi.extend(b.phi);
+    product.weight = make::arith(Op::Mul, &product.weight, &b.weight, &Type::Integer);
+    product.out = vec![make::arith(Op::Mul, &product.out[0], &b.out[0], ty)];
+    product
 }

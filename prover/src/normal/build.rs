@@ -373,10 +373,25 @@ impl<'a> Builder<'a> {
             }
             // Its error for several rows is an assumption, which reading it recorded.
             AggregateFunction::Other(name) if name == "single_value" => simplify::scalar(self.cx, group, ty),
+            AggregateFunction::Other(name) if matches!(&name[..], "bool_and" | "bool_or") => {
+                self.all_or_any(&group, name == "bool_and")
+            }
             AggregateFunction::Sum => simplify::of_bag(self.cx, "sum", group, ty),
             AggregateFunction::Avg => simplify::of_bag(self.cx, "avg", group, ty),
             AggregateFunction::Other(name) => simplify::of_bag(self.cx, name, group, ty),
         })
+    }
+
+    /// BOOL_AND or BOOL_OR of truth values that are not NULL: whether there is one that decides it, and any at all.
+    fn all_or_any(&self, group: &Nf, all: bool) -> V {
+        let mut deciding = group.clone();
+        for term in &mut deciding.terms {
+            let (is_true, is_false) = make::truth(&term.out[0]);
+            term.restrict(if all { &is_false } else { &is_true });
+        }
+        let decided = simplify::exists_any(self.cx, &deciding);
+        let open = make::and([simplify::exists_any(self.cx, group), make::not(decided.clone())]);
+        if all { make::boolean(open, decided) } else { make::boolean(decided, open) }
     }
 
     fn limit(

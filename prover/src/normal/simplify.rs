@@ -477,9 +477,6 @@ fn extreme_of(cx: &Cx<'_>, max: bool, nf: Nf, ty: &Type) -> V {
 /// Aggregates known to be NULL over no rows.
 const NULL_OVER_NOTHING: &[&str] = &[
     "avg",
-    "bool_and",
-    "bool_or",
-    "every",
     "stddev",
     "stddev_pop",
     "stddev_samp",
@@ -489,9 +486,18 @@ const NULL_OVER_NOTHING: &[&str] = &[
     "variance",
 ];
 
+/// Whether an aggregate does not care how often a value comes. (Of NULL it takes no notice anyway.)
+pub(crate) fn is_of_set(name: &str) -> bool {
+    matches!(name, "bit_and" | "bit_or")
+}
+
 /// A function of the bag of rows.
 pub(crate) fn of_bag(cx: &Cx<'_>, name: &str, nf: Nf, ty: &Type) -> V {
-    let nf = simplify_all(cx, nf, Mode::Bag);
+    let mut nf = simplify_all(cx, nf, if is_of_set(name) { Mode::Set } else { Mode::Bag });
+    if is_of_set(name) {
+        nf.terms.sort();
+        nf.terms.dedup();
+    }
     if nf.terms.is_empty() && NULL_OVER_NOTHING.contains(&name) {
         return make::null(ty.clone());
     }

@@ -7,4 +7,4 @@ mod honest;
 pub(crate) mod model;
 mod solver;
 
-pub use solver::{Answer, solve, unsat, version};
+pub use solver::{Answer, Session, unsat, version};

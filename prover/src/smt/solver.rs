@@ -1,6 +1,8 @@
 //! Asks a solver that knows nothing but the script.
 
-use z3::{Config, Params, SatResult, Solver, with_z3_config};
+use std::cell::{Cell, OnceCell};
+
+use z3::{Config, Context, Params, SatResult, Solver, Tactic, with_z3_config, with_z3_context};
 
 /// The version of the library linked, as it calls itself.
 pub fn version() -> &'static str {
@@ -33,44 +35,82 @@ impl std::fmt::Display for Answer {
 /// The script may declare, define and assert, nothing else: no command could then take an assertion back, or add one
 /// that the script does not show.
 pub fn unsat(script: &str, rlimit: u32) -> Answer {
-    solve(script, rlimit).0
+    match countable(script) {
+        // With all that Z3 does by default, which is not what the proof was found with.
+        Ok(count) => with_z3_config(&Config::new(), || answer(&Solver::new(), script, count, rlimit).0),
+        Err(reason) => Answer::Unknown(reason),
+    }
 }
 
 /// Bytes of a script beyond which Z3 is not asked: it spends minutes on simplifying such a script, which its resource
 /// units do not count, and has hardly ever an answer in the end.
 const SCRIPT_BYTES_MAX: usize = 256 << 10;
 
-/// The answer, and the resource units it took.
-pub fn solve(script: &str, rlimit: u32) -> (Answer, u64) {
-    if script.len() > SCRIPT_BYTES_MAX {
-        return (Answer::Unknown("the script is too long".to_owned()), 0);
+/// Solvers for the questions of one proof.
+///
+/// Starting Z3 takes longer than most questions, so they share its tables of symbols and expressions, but no assertion:
+/// each question gets a solver of its own. The answers follow from the questions asked and their order.
+#[derive(Default)]
+pub struct Session {
+    context: OnceCell<Context>,
+}
+
+thread_local! {
+    /// Where a new context passes from the only place that makes one to the only place that wants it.
+    static MADE: Cell<Option<Context>> = const { Cell::new(None) };
+}
+
+impl Session {
+    fn context(&self) -> &Context {
+        self.context.get_or_init(|| {
+            with_z3_config(&Config::new(), || MADE.set(Some(Context::thread_local())));
+            MADE.take().unwrap_or_else(Context::thread_local)
+        })
     }
-    let assertions = match assertions(script) {
-        Ok(count) => count,
-        Err(reason) => return (Answer::Unknown(reason), 0),
-    };
-    with_z3_config(&Config::new(), || {
-        let solver = Solver::new();
-        let mut params = Params::new();
-        params.set_u32("rlimit", rlimit);
-        params.set_u32("random_seed", 0);
-        solver.set_params(&params);
-        solver.from_string(script);
-        // A script that Z3 cannot read leaves the solver without it and says nothing.
-        if solver.get_assertions().len() != assertions {
-            return (Answer::Unknown("Z3 cannot read the script".to_owned()), 0);
+
+    /// The answer, and the resource units it took.
+    pub fn solve(&self, script: &str, rlimit: u32) -> (Answer, u64) {
+        match countable(script) {
+            Ok(count) => with_z3_context(self.context(), || {
+                // The core alone: what the default puts before it costs more than it saves on questions this small.
+                answer(&Tactic::new("smt").solver(), script, count, rlimit)
+            }),
+            Err(reason) => (Answer::Unknown(reason), 0),
         }
-        let answer = match solver.check() {
-            SatResult::Unsat => Answer::Unsat,
-            SatResult::Sat => Answer::Sat,
-            SatResult::Unknown => Answer::Unknown(solver.get_reason_unknown().unwrap_or_default()),
-        };
-        let used = match solver.get_statistics().value("rlimit count") {
-            Some(z3::StatisticsValue::UInt(n)) => u64::from(n),
-            _ => 0,
-        };
-        (answer, used)
-    })
+    }
+}
+
+/// What a new solver says to a script with so many assertions.
+fn answer(solver: &Solver, script: &str, assertions: usize, rlimit: u32) -> (Answer, u64) {
+    let mut params = Params::new();
+    params.set_u32("rlimit", rlimit);
+    params.set_u32("random_seed", 0);
+    solver.set_params(&params);
+    let before = units(solver);
+    solver.from_string(script);
+    // A script that Z3 cannot read leaves the solver without it and says nothing.
+    if solver.get_assertions().len() != assertions {
+        return (Answer::Unknown("Z3 cannot read the script".to_owned()), 0);
+    }
+    let answer = match solver.check() {
+        SatResult::Unsat => Answer::Unsat,
+        SatResult::Sat => Answer::Sat,
+        SatResult::Unknown => Answer::Unknown(solver.get_reason_unknown().unwrap_or_default()),
+    };
+    (answer, units(solver).saturating_sub(before))
+}
+
+/// The resource units used so far in the solver's context.
+fn units(solver: &Solver) -> u64 {
+    match solver.get_statistics().value("rlimit count") {
+        Some(z3::StatisticsValue::UInt(n)) => u64::from(n),
+        _ => 0,
+    }
+}
+
+/// How many assertions a script has, unless it is too long or has what it may not have.
+fn countable(script: &str) -> Result<usize, String> {
+    if script.len() > SCRIPT_BYTES_MAX { Err("the script is too long".to_owned()) } else { assertions(script) }
 }
 
 /// Commands that a script may have.

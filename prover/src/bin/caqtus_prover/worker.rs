@@ -122,6 +122,8 @@ impl Worker {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["serve", "--end-with-input"]);
         command.args(self.args.memory.arguments()).args(self.args.faults.arguments());
+        // A backtrace would become part of the reason, whose text must not depend on the environment.
+        command.env("RUST_BACKTRACE", "0");
         // A process group of its own keeps Ctrl-C with this process, which then ends its workers itself.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut state = self.slot.lock();
