@@ -382,7 +382,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// BOOL_AND or BOOL_OR of truth values that are not NULL: whether there is one that decides it, and any at all.
+    /// `BOOL_AND` or `BOOL_OR` of truth values that are not NULL: whether there is one that decides it, and any at all.
     fn all_or_any(&self, group: &Nf, all: bool) -> V {
         let mut deciding = group.clone();
         for term in &mut deciding.terms {

@@ -43,6 +43,7 @@ pub(crate) fn simplify(cx: &Cx<'_>, term: Term, mode: Mode) -> Vec<Term> {
             }
             if squeeze(&mut term)
                 || assume(cx, &mut term)
+                || replace_equal(cx, &mut term)
                 || eliminate_determined(cx, &mut term)
                 || lookup_key(cx, &mut term)
                 || (mode == Mode::Bag && distinct::push_conditions(cx, &mut term))
@@ -122,6 +123,71 @@ fn assume(cx: &Cx<'_>, term: &mut Term) -> bool {
             }
         }
     }
+    changed
+}
+
+/// Puts one value in place of all that equal it: one that does not depend on the term's rows if there is one, else the
+/// column of the first table. What then concerns outer values alone can leave the term, and it does not matter any more
+/// through which of several equal columns a row was looked up.
+fn replace_equal(cx: &Cx<'_>, term: &mut Term) -> bool {
+    let tables: HashMap<Var, Option<usize>> = term
+        .vars
+        .iter()
+        .map(|(var, rel)| (*var, if let Rel::Table(table) = rel { Some(*table) } else { None }))
+        .collect();
+    let bound: BTreeSet<Var> = tables.keys().copied().collect();
+    let mut free = FreeVars::default();
+    let mut classes: Vec<Vec<V>> = Vec::new();
+    let mut used: Vec<&F> = Vec::new();
+    for f in &term.phi {
+        let (Formula::Cmp(Cmp::Eq, a, b) | Formula::Same(a, b)) = &**f else { continue };
+        // An equal value of another type would not be the same argument of a function.
+        let mut plain = |v: &V| match &**v {
+            Val::Col(col) if bound.contains(&col.var) => true,
+            _ => free.val(v).is_disjoint(&bound),
+        };
+        if a.ty() != b.ty() || !plain(a) || !plain(b) {
+            continue;
+        }
+        used.push(f);
+        let mut joined = vec![a.clone(), b.clone()];
+        classes.retain(|class| {
+            let apart = !class.contains(a) && !class.contains(b);
+            if !apart {
+                joined.extend(class.iter().cloned());
+            }
+            apart
+        });
+        joined.sort();
+        joined.dedup();
+        classes.push(joined);
+    }
+    let rank = |v: &V| match &**v {
+        Val::Col(col) => match tables.get(&col.var) {
+            Some(table) => (1, table.unwrap_or(usize::MAX), col.index, col.var),
+            None => (0, 1, 0, 0),
+        },
+        _ => (0, usize::from(!v.is_lit()), 0, 0),
+    };
+    let mut known: HashMap<V, V> = HashMap::new();
+    for class in &classes {
+        let Some(first) = class.iter().min_by_key(|v| rank(v)) else { continue };
+        let columns = class.iter().filter(|v| *v != first && rank(v).0 == 1);
+        known.extend(columns.map(|v| (v.clone(), first.clone())));
+    }
+    if known.is_empty() {
+        return false;
+    }
+    let rewrite = subst::Values(&known);
+    let mut walk = Walk::new(cx, &rewrite);
+    let new = Term {
+        vars: term.vars.clone(),
+        phi: term.phi.iter().map(|f| if used.contains(&f) { f.clone() } else { walk.formula(f) }).collect(),
+        weight: walk.val(&term.weight),
+        out: walk.vals(&term.out),
+    };
+    let changed = new != *term;
+    *term = new;
     changed
 }
 
@@ -319,11 +385,48 @@ pub(crate) fn exists(cx: &Cx<'_>, mut term: Term) -> F {
     term.out = Vec::new();
     make::or(simplify(cx, term, Mode::Set).into_iter().map(|mut term| {
         let outside = split_independent(&mut term);
-        if term.vars.is_empty() {
-            return outside;
-        }
-        make::and([outside, cx.intern_exists(term)])
+        let parts = components(term).into_iter().map(|part| cx.intern_exists(part));
+        make::and(std::iter::once(outside).chain(parts))
     }))
+}
+
+/// The rows of a term that exist independently of each other, apart: `∃x y. φ(x) ∧ ψ(y)` is `∃x. φ(x) ∧ ∃y. ψ(y)`.
+fn components(term: Term) -> Vec<Term> {
+    // With the work used up, a weight may be left that speaks of all the rows.
+    if !make::is_int(&term.weight, 1) {
+        return vec![term];
+    }
+    let mut free = FreeVars::default();
+    let mut groups: Vec<BTreeSet<Var>> = Vec::new();
+    let mut join = |vars: &BTreeSet<Var>| {
+        let mut joined = vars.clone();
+        groups.retain(|group| {
+            let apart = group.is_disjoint(vars);
+            if !apart {
+                joined.extend(group);
+            }
+            apart
+        });
+        groups.push(joined);
+    };
+    let bound: BTreeSet<Var> = term.vars.iter().map(|(v, _)| *v).collect();
+    for (var, rel) in &term.vars {
+        let mut own = BTreeSet::from([*var]);
+        if let Rel::Distinct(nf) = rel {
+            own.extend(free.nf(nf).intersection(&bound));
+        }
+        join(&own);
+    }
+    for f in &term.phi {
+        join(&free.formula(f).intersection(&bound).copied().collect());
+    }
+    let part = |group: BTreeSet<Var>| Term {
+        vars: term.vars.iter().filter(|(v, _)| group.contains(v)).cloned().collect(),
+        phi: term.phi.iter().filter(|f| !free.formula(f).is_disjoint(&group)).cloned().collect(),
+        weight: make::int(1),
+        out: Vec::new(),
+    };
+    groups.into_iter().filter(|group| !group.is_empty()).map(part).collect()
 }
 
 /// Whether any row is in the sum.
@@ -475,16 +578,8 @@ fn extreme_of(cx: &Cx<'_>, max: bool, nf: Nf, ty: &Type) -> V {
 }
 
 /// Aggregates known to be NULL over no rows.
-const NULL_OVER_NOTHING: &[&str] = &[
-    "avg",
-    "stddev",
-    "stddev_pop",
-    "stddev_samp",
-    "sum",
-    "var_pop",
-    "var_samp",
-    "variance",
-];
+const NULL_OVER_NOTHING: &[&str] =
+    &["avg", "stddev", "stddev_pop", "stddev_samp", "sum", "var_pop", "var_samp", "variance"];
 
 /// Whether an aggregate does not care how often a value comes. (Of NULL it takes no notice anyway.)
 pub(crate) fn is_of_set(name: &str) -> bool {

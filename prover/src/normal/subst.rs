@@ -31,6 +31,19 @@ impl Rewrite for Rows<'_> {
     }
 }
 
+/// Replaces values by equal ones.
+pub(crate) struct Values<'a>(pub(crate) &'a HashMap<V, V>);
+
+impl Rewrite for Values<'_> {
+    fn val(&self, v: &V) -> Option<V> {
+        self.0.get(v).cloned()
+    }
+
+    fn formula(&self, _: &F) -> Option<F> {
+        None
+    }
+}
+
 /// Replaces formulas by their known truth.
 pub(crate) struct Known<'a>(pub(crate) &'a HashMap<F, bool>);
 

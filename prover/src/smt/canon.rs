@@ -4,8 +4,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
+use crate::normal::make;
 use crate::normal::subst::FreeVars;
-use crate::normal::term::{F, Formula, Nf, Rel, Term, V, Val, Var};
+use crate::normal::term::{Cmp, F, Formula, Nf, Rel, Term, V, Val, Var};
 
 /// Shape and parameters.
 pub(crate) struct Shape {
@@ -20,6 +21,38 @@ pub(crate) fn shape(terms: &[Term]) -> Shape {
         canon.term(term);
     }
     Shape { text: canon.text, params: canon.params }
+}
+
+/// Values of one class of equal ones for which all equalities are written out.
+const CLASS_MAX: usize = 8;
+
+/// Adds the equalities that follow from others, so that it does not matter which ones a query writes.
+fn close_equalities(phi: &mut Vec<F>) {
+    let mut classes: Vec<Vec<V>> = Vec::new();
+    for f in phi.iter() {
+        let Formula::Cmp(Cmp::Eq, a, b) = &**f else { continue };
+        let of = |v: &V| classes.iter().position(|class| class.contains(v));
+        match (of(a), of(b)) {
+            (None, None) => classes.push(vec![a.clone(), b.clone()]),
+            (Some(i), None) => classes[i].push(b.clone()),
+            (None, Some(j)) => classes[j].push(a.clone()),
+            (Some(i), Some(j)) if i != j => {
+                let other = classes.swap_remove(i.max(j));
+                classes[i.min(j)].extend(other);
+            }
+            _ => {}
+        }
+    }
+    for class in classes.iter().filter(|class| (3..=CLASS_MAX).contains(&class.len())) {
+        for (i, a) in class.iter().enumerate() {
+            for b in &class[i + 1..] {
+                let equal = make::cmp(Cmp::Eq, a, b);
+                if !phi.contains(&equal) {
+                    phi.push(equal);
+                }
+            }
+        }
+    }
 }
 
 #[derive(Default)]
@@ -87,6 +120,7 @@ impl Canon {
     /// The term with its variables and conjuncts in an order that depends on their shapes rather than their names.
     fn ordered(&mut self, term: &Term) -> Term {
         let mut term = term.clone();
+        close_equalities(&mut term.phi);
         if term.vars.len() > 1 {
             let mut marked: Vec<(String, (Var, Rel))> = term
                 .vars
@@ -172,6 +206,14 @@ impl Canon {
         self.text.push(')');
     }
 
+    /// A relation that has no left and right: first the side whose shape comes first.
+    fn unordered(&mut self, head: std::fmt::Arguments<'_>, a: &V, b: &V) {
+        let nothing = Term::row(Vec::new());
+        let [first, second] = [a, b].map(|v| self.rough(&nothing, &self.names, |c| c.val(v)));
+        let sides = if second < first { [b, a] } else { [a, b] };
+        self.list(head, &sides.map(Clone::clone));
+    }
+
     fn val(&mut self, v: &V) {
         if let Val::Lit(value, ty) = &**v {
             self.put(format_args!(" {value}:{ty}"));
@@ -245,8 +287,9 @@ impl Canon {
             }
             Formula::Null(v) => self.list(format_args!("null"), std::slice::from_ref(v)),
             Formula::Truth(v) => self.list(format_args!("truth"), std::slice::from_ref(v)),
+            Formula::Cmp(op @ (Cmp::Eq | Cmp::Ne), a, b) => self.unordered(format_args!("{op:?}"), a, b),
             Formula::Cmp(op, a, b) => self.list(format_args!("{op:?}"), &[a.clone(), b.clone()]),
-            Formula::Same(a, b) => self.list(format_args!("same"), &[a.clone(), b.clone()]),
+            Formula::Same(a, b) => self.unordered(format_args!("same"), a, b),
             Formula::Exists(term) => {
                 self.text.push_str("(exists");
                 self.term(term);

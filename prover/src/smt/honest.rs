@@ -8,7 +8,7 @@ use std::rc::Rc;
 use rand::SeedableRng as _;
 
 use super::encode::Encoder;
-use super::{Answer, solve};
+use super::{Answer, Session};
 use crate::fuzz::{self, Rng};
 use crate::ir::{Query, Schema, Type, Value};
 use crate::normal::build::Builder;
@@ -125,7 +125,7 @@ fn what_is_true_on_a_database_is_never_refuted() {
             }
             asked += 1;
             let script = encoder.finish();
-            let (answer, _) = solve(&script, 1_000_000);
+            let (answer, _) = Session::default().solve(&script, 1_000_000);
             assert!(
                 answer != Answer::Unsat,
                 "pair {seed}: {}\n{}\n{}\non {:?}\nis refuted:\n{script}",
