@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use petgraph::algo::isomorphism::subgraph_isomorphisms_iter;
+use petgraph::graph::{NodeIndex, UnGraph};
+
 use super::{Context, Prover};
 use crate::ir::Type;
 use crate::normal::determine::determines;
@@ -313,47 +316,76 @@ pub(super) fn signature(cx: &Cx<'_>, term: &Term) -> Vec<String> {
     labels
 }
 
-/// Mappings of `right`'s variables to positions in `left`'s, most promising first.
+/// Mappings of `right`'s variables to positions in `left`'s, most promising first: those that keep the join graph, then
+/// others.
 fn bijections(cx: &Cx<'_>, left: &Term, right: &Term) -> Vec<Vec<usize>> {
-    let marks = |term: &Term| -> Vec<Vec<String>> {
-        let mut free = FreeVars::default();
-        term.vars
-            .iter()
-            .map(|(var, rel)| {
-                let own: Vec<F> = term.phi.iter().filter(|f| alone_with(&mut free, term, *var, f)).cloned().collect();
-                let mut marks: Vec<String> = own
-                    .into_iter()
-                    .map(|f| {
-                        let single = Term { vars: vec![(*var, rel.clone())], phi: vec![f], ..Term::row(Vec::new()) };
-                        canon::shape(&[single]).text
-                    })
-                    .collect();
-                for (i, v) in term.out.iter().enumerate() {
-                    if let Val::Col(col) = &**v
-                        && col.var == *var
-                    {
-                        marks.push(format!("out {i} {}", col.index));
-                    }
-                }
-                marks
-            })
-            .collect()
-    };
-    let (lm, rm) = (marks(left), marks(right));
-    let labels = |t: &Term| -> Vec<String> { t.vars.iter().map(|(v, rel)| label(cx, *v, rel)).collect() };
-    let (ll, rl) = (labels(left), labels(right));
-    let mut found = Vec::new();
+    let (l, r) = (join_graph(cx, left), join_graph(cx, right));
+    let mut alike = |a: &Occurrence, b: &Occurrence| a == b;
+    let mut same_joins = |a: &Vec<String>, b: &Vec<String>| a == b;
+    let mut found: Vec<Vec<usize>> = subgraph_isomorphisms_iter(&&r, &&l, &mut alike, &mut same_joins)
+        .map(|mappings| mappings.take(BIJECTIONS_MAX).collect())
+        .unwrap_or_default();
+    let labels = |g: &JoinGraph| -> Vec<String> { g.node_weights().map(|o| o.label.clone()).collect() };
+    let marks = |g: &JoinGraph| -> Vec<Vec<String>> { g.node_weights().map(|o| o.marks.clone()).collect() };
+    let (lm, rm) = (marks(&l), marks(&r));
     let score = |r: usize, l: usize| rm[r].iter().filter(|m| lm[l].contains(m)).count();
-    search(&mut Vec::new(), &ll, &rl, &score, BIJECTIONS_MAX, &mut found);
-    if found.len() >= BIJECTIONS_MAX {
+    let mut others = Vec::new();
+    search(&mut Vec::new(), &labels(&l), &labels(&r), &score, BIJECTIONS_MAX, &mut others);
+    others.retain(|mapping| !found.contains(mapping));
+    found.extend(others);
+    if found.len() > BIJECTIONS_MAX {
         cx.cap("mappings of rows");
+        found.truncate(BIJECTIONS_MAX);
     }
     found
 }
 
-fn alone_with(free: &mut FreeVars, term: &Term, var: Var, f: &F) -> bool {
-    let own = free.formula(f);
-    own.contains(&var) && term.vars.iter().all(|(v, _)| *v == var || !own.contains(v))
+/// The relations a term sums over, and which of them its conjuncts join.
+type JoinGraph = UnGraph<Occurrence, Vec<String>>;
+
+/// One use of a relation.
+#[derive(PartialEq)]
+struct Occurrence {
+    label: String,
+    /// What the term says of this row alone, and where its columns go.
+    marks: Vec<String>,
+}
+
+fn join_graph(cx: &Cx<'_>, term: &Term) -> JoinGraph {
+    let mut graph = JoinGraph::new_undirected();
+    let mut free = FreeVars::default();
+    let bound: Vec<Var> = term.vars.iter().map(|(v, _)| *v).collect();
+    let shown = |vars: &[usize], f: &F| {
+        let vars = vars.iter().map(|i| term.vars[*i].clone()).collect();
+        canon::shape(&[Term { vars, phi: vec![f.clone()], ..Term::row(Vec::new()) }]).text
+    };
+    for (var, rel) in &term.vars {
+        let mut marks = Vec::new();
+        for (i, v) in term.out.iter().enumerate() {
+            if let Val::Col(col) = &**v
+                && col.var == *var
+            {
+                marks.push(format!("out {i} {}", col.index));
+            }
+        }
+        graph.add_node(Occurrence { label: label(cx, *var, rel), marks });
+    }
+    for f in &term.phi {
+        let own = free.formula(f);
+        let of: Vec<usize> = (0..bound.len()).filter(|i| own.contains(&bound[*i])).collect();
+        match of[..] {
+            [i] => graph[NodeIndex::new(i)].marks.push(shown(&of, f)),
+            [i, j] => {
+                let (i, j) = (NodeIndex::new(i), NodeIndex::new(j));
+                let edge = graph.find_edge(i, j).unwrap_or_else(|| graph.add_edge(i, j, Vec::new()));
+                graph[edge].push(shown(&of, f));
+            }
+            _ => {}
+        }
+    }
+    graph.node_weights_mut().for_each(|occurrence| occurrence.marks.sort());
+    graph.edge_weights_mut().for_each(|joins| joins.sort());
+    graph
 }
 
 /// All mappings.

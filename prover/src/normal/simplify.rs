@@ -1,7 +1,9 @@
 //! Rewrites of terms, each an equality of multiplicities (or, under EXISTS, DISTINCT, MIN and MAX, of sets).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
+
+use petgraph::unionfind::UnionFind;
 
 use super::determine::{determines, equal_to};
 use super::subst::{self, FreeVars, Known, Walk};
@@ -397,28 +399,26 @@ fn components(term: Term) -> Vec<Term> {
         return vec![term];
     }
     let mut free = FreeVars::default();
-    let mut groups: Vec<BTreeSet<Var>> = Vec::new();
+    let mut together = UnionFind::new(term.vars.len());
     let mut join = |vars: &BTreeSet<Var>| {
-        let mut joined = vars.clone();
-        groups.retain(|group| {
-            let apart = group.is_disjoint(vars);
-            if !apart {
-                joined.extend(group);
+        let mut places = (0..term.vars.len()).filter(|i| vars.contains(&term.vars[*i].0));
+        if let Some(first) = places.next() {
+            for place in places {
+                together.union(first, place);
             }
-            apart
-        });
-        groups.push(joined);
-    };
-    let bound: BTreeSet<Var> = term.vars.iter().map(|(v, _)| *v).collect();
-    for (var, rel) in &term.vars {
-        let mut own = BTreeSet::from([*var]);
-        if let Rel::Distinct(nf) = rel {
-            own.extend(free.nf(nf).intersection(&bound));
         }
-        join(&own);
+    };
+    for (var, rel) in &term.vars {
+        if let Rel::Distinct(nf) = rel {
+            let mut own = free.nf(nf);
+            own.insert(*var);
+            join(&own);
+        }
     }
-    for f in &term.phi {
-        join(&free.formula(f).intersection(&bound).copied().collect());
+    term.phi.iter().for_each(|f| join(&free.formula(f)));
+    let mut groups: BTreeMap<usize, BTreeSet<Var>> = BTreeMap::new();
+    for (i, (var, _)) in term.vars.iter().enumerate() {
+        groups.entry(together.find(i)).or_default().insert(*var);
     }
     let part = |group: BTreeSet<Var>| Term {
         vars: term.vars.iter().filter(|(v, _)| group.contains(v)).cloned().collect(),
@@ -426,7 +426,7 @@ fn components(term: Term) -> Vec<Term> {
         weight: make::int(1),
         out: Vec::new(),
     };
-    groups.into_iter().filter(|group| !group.is_empty()).map(part).collect()
+    groups.into_values().map(part).collect()
 }
 
 /// Whether any row is in the sum.

@@ -91,8 +91,9 @@ impl Origin {
     }
 }
 
-/// Solver units for a pair: less than for one that somebody waits for, so that more pairs are seen.
-const LIMITS: (u32, u64) = (1_000_000, 6_000_000);
+/// Less for a pair than where somebody waits for the answer, so that more pairs are seen: solver units for a question and
+/// for all, and steps of rewriting.
+const LIMITS: (u32, u64, u64) = (300_000, 1_000_000, 150_000);
 
 /// What became of the pairs of one origin.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -166,6 +167,7 @@ fn jobs(
         trials: args.trials,
         rlimit_per_query: LIMITS.0,
         rlimit_total: LIMITS.1,
+        work_total: LIMITS.2,
         symbolic_rows: 0,
         ..Limits::default()
     };
