@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use crate::Limits;
 use crate::cert::{Obligation, Step};
 use crate::normal::term::{F, Formula, Nf, Op, Rel, V, Val, Var};
-use crate::normal::{Cx, make, simplify};
+use crate::normal::{Cx, aggregate, make};
 use crate::smt::encode::{Encoder, has_total};
 use crate::smt::{self, Answer};
 
@@ -217,7 +217,9 @@ impl<'a> Prover<'a> {
             (Val::Extreme(_, x, _), Val::Extreme(_, y, _)) | (Val::Scalar(x, _), Val::Scalar(y, _)) => {
                 self.equal_set(context, x, y)
             }
-            (Val::OfBag(name, x, _), Val::OfBag(_, y, _)) if simplify::is_of_set(name) => self.equal_set(context, x, y),
+            (Val::OfBag(name, x, _), Val::OfBag(_, y, _)) if aggregate::is_of_set(name) => {
+                self.equal_set(context, x, y)
+            }
             (Val::OfBag(_, x, _), Val::OfBag(_, y, _)) => self.equal_bag(context, x, y),
             _ => self.equal_sums(context, a, b),
         };

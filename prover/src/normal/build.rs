@@ -1,12 +1,14 @@
 //! Plans and expressions as sums of terms: normalisation by evaluation under an environment of symbolic rows.
 
+mod order;
+
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::determine::determines;
 use super::simplify::{self, Mode};
 use super::term::{Cmp, F, Formula, Nf, Op, Rel, Term, V, Val};
-use super::{Cx, distinct, make, subst};
+use super::{Cx, aggregate, distinct, make, subst};
 use crate::Reason;
 use crate::ir::{
     Aggregate, AggregateFunction, ArithmeticOp, Assumption, CompareOp, Expr, JoinKind, OrderKey, Plan, SetOp, Type,
@@ -246,7 +248,7 @@ impl<'a> Builder<'a> {
                 nf.terms.iter().fold(make::int(0), |sum, t| {
                     let mut t = equal_to_row(self.cx, t, &row);
                     t.out = vec![make::int(1)];
-                    make::arith(Op::Add, &sum, &simplify::total(self.cx, t, &Type::Integer), &Type::Integer)
+                    make::arith(Op::Add, &sum, &aggregate::total(self.cx, t, &Type::Integer), &Type::Integer)
                 })
             };
             match (op, all) {
@@ -344,7 +346,7 @@ impl<'a> Builder<'a> {
                 if let Some(out) = &out {
                     term.out = vec![out.clone()];
                 }
-                make::arith(Op::Add, &sum, &simplify::total(self.cx, term, ty), ty)
+                make::arith(Op::Add, &sum, &aggregate::total(self.cx, term, ty), ty)
             })
         };
         let exact = matches!(ty, Type::Integer | Type::Decimal);
@@ -354,8 +356,8 @@ impl<'a> Builder<'a> {
                 let some = simplify::exists_any(self.cx, &group);
                 make::case(&some, sum(&group, None), make::null(ty.clone()))
             }
-            AggregateFunction::Min => simplify::extreme(self.cx, false, group, ty),
-            AggregateFunction::Max => simplify::extreme(self.cx, true, group, ty),
+            AggregateFunction::Min => aggregate::extreme(self.cx, false, group, ty),
+            AggregateFunction::Max => aggregate::extreme(self.cx, true, group, ty),
             AggregateFunction::Avg if aggregate.args[0].ty() == Type::Decimal => {
                 let count = sum(&group, Some(make::int(1)));
                 let some = simplify::exists_any(self.cx, &group);
@@ -372,13 +374,13 @@ impl<'a> Builder<'a> {
                 sum(&group, Some(make::int(1)))
             }
             // Its error for several rows is an assumption, which reading it recorded.
-            AggregateFunction::Other(name) if name == "single_value" => simplify::scalar(self.cx, group, ty),
+            AggregateFunction::Other(name) if name == "single_value" => aggregate::scalar(self.cx, group, ty),
             AggregateFunction::Other(name) if matches!(&name[..], "bool_and" | "bool_or") => {
                 self.all_or_any(&group, name == "bool_and")
             }
-            AggregateFunction::Sum => simplify::of_bag(self.cx, "sum", group, ty),
-            AggregateFunction::Avg => simplify::of_bag(self.cx, "avg", group, ty),
-            AggregateFunction::Other(name) => simplify::of_bag(self.cx, name, group, ty),
+            AggregateFunction::Sum => aggregate::of_bag(self.cx, "sum", group, ty),
+            AggregateFunction::Avg => aggregate::of_bag(self.cx, "avg", group, ty),
+            AggregateFunction::Other(name) => aggregate::of_bag(self.cx, name, group, ty),
         })
     }
 
@@ -392,177 +394,6 @@ impl<'a> Builder<'a> {
         let decided = simplify::exists_any(self.cx, &deciding);
         let open = make::and([simplify::exists_any(self.cx, group), make::not(decided.clone())]);
         if all { make::boolean(open, decided) } else { make::boolean(decided, open) }
-    }
-
-    fn limit(
-        &mut self,
-        input: &Plan,
-        order: &[OrderKey],
-        limit: Option<u64>,
-        offset: u64,
-        scopes: &mut Scopes,
-    ) -> Result<Nf, Reason> {
-        if limit == Some(0) {
-            return Ok(Nf::default());
-        }
-        let nf = self.plan(input, scopes)?;
-        let mut nf = simplify::simplify_all(self.cx, nf, Mode::Bag);
-        if limit.is_none() && offset == 0 {
-            return Ok(nf);
-        }
-        // At most one row: LIMIT keeps it, OFFSET drops it.
-        if nf.terms.is_empty()
-            || (nf.terms.len() == 1 && nf.terms[0].vars.is_empty() && make::is_int(&nf.terms[0].weight, 1))
-        {
-            return Ok(if offset == 0 { nf } else { Nf::default() });
-        }
-        let before = self.rows_before(&nf, order, scopes)?;
-        for (term, before) in nf.terms.iter_mut().zip(before) {
-            let skip = make::cmp(Cmp::Le, &number(offset), &before);
-            term.restrict(&skip);
-            if let Some(limit) = limit {
-                let within = make::cmp(Cmp::Lt, &before, &number(offset.saturating_add(limit)));
-                term.restrict(&within);
-            }
-        }
-        Ok(nf)
-    }
-
-    /// For each term, how many rows of the sum come before its row. An error unless the order is total.
-    fn rows_before(&mut self, nf: &Nf, order: &[OrderKey], scopes: &mut Scopes) -> Result<Vec<V>, Reason> {
-        let mut keys = Vec::new();
-        for term in &nf.terms {
-            keys.push(self.in_row(scopes, term.out.clone(), |b, s| {
-                order.iter().map(|k| b.expr(&k.expr, s)).collect::<Result<Vec<_>, _>>()
-            })?);
-        }
-        let total =
-            nf.terms.len() == 1 && make::is_int(&nf.terms[0].weight, 1) && determines(self.cx, &nf.terms[0], &keys[0]);
-        if !total {
-            return Err(Reason::NotDeterministic("the order does not decide between rows".to_owned()));
-        }
-        let mut counts = Vec::new();
-        for i in 0..nf.terms.len() {
-            let mut sum = make::int(0);
-            for (j, other) in nf.terms.iter().enumerate() {
-                let mut other = other.clone();
-                other.out.clone_from(&keys[j]);
-                let mut other = subst::open(self.cx, &other);
-                let earlier = self.precedes(&other.out, &keys[i], order);
-                other.restrict(&earlier);
-                other.out = vec![make::int(1)];
-                let count = simplify::total(self.cx, other, &Type::Integer);
-                sum = make::arith(Op::Add, &sum, &count, &Type::Integer);
-            }
-            counts.push(sum);
-        }
-        Ok(counts)
-    }
-
-    /// Whether a row with order keys `a` comes before one with `b`.
-    fn precedes(&mut self, a: &[V], b: &[V], order: &[OrderKey]) -> F {
-        let mut equal = Vec::new();
-        let mut options = Vec::new();
-        for ((a, b), key) in a.iter().zip(b).zip(order) {
-            let less = if key.descending { make::cmp(Cmp::Lt, b, a) } else { make::cmp(Cmp::Lt, a, b) };
-            // Which end NULLs take is the engine's unless written; it takes the same in both queries.
-            let nulls_first = if let Some(first) = key.nulls_first {
-                if first { make::yes() } else { make::no() }
-            } else {
-                let name = if key.descending { "nulls_first_descending" } else { "nulls_first_ascending" };
-                make::truth(&subst::make_call(name, Vec::new(), &Type::Boolean, false)).0
-            };
-            let (a_null, b_null) = (make::is_null(a), make::is_null(b));
-            if *a_null != Formula::False || *b_null != Formula::False {
-                self.assumptions.insert(Assumption::NullsSortAtOneEnd);
-            }
-            let one_is_null = make::or([
-                make::and([a_null.clone(), make::not(b_null.clone()), nulls_first.clone()]),
-                make::and([make::not(a_null), b_null, make::not(nulls_first)]),
-            ]);
-            let here = make::or([less, one_is_null]);
-            options.push(make::and(equal.iter().cloned().chain([here])));
-            equal.push(make::same(a, b));
-        }
-        make::or(options)
-    }
-
-    fn window(&mut self, input: &Plan, functions: &[WindowFunction], scopes: &mut Scopes) -> Result<Nf, Reason> {
-        let nf = self.plan(input, scopes)?;
-        let nf = simplify::simplify_all(self.cx, nf, Mode::Bag);
-        let mut result = nf.clone();
-        for function in functions {
-            for (i, term) in nf.terms.iter().enumerate() {
-                let value = self.window_value(function, &nf, term, scopes)?;
-                result.terms[i].out.push(value);
-            }
-        }
-        Ok(result)
-    }
-
-    /// A window function as an aggregate over the rows of the partition up to the current row's peers.
-    fn window_value(&mut self, f: &WindowFunction, nf: &Nf, term: &Term, scopes: &mut Scopes) -> Result<V, Reason> {
-        let unsupported = |what: &str| Reason::Unsupported(format!("window {what}"));
-        let default_frame = match f.frame.as_deref() {
-            None | Some("range between unbounded preceding and current row" | "range unbounded preceding") => true,
-            Some(
-                "rows between unbounded preceding and unbounded following"
-                | "range between unbounded preceding and unbounded following",
-            ) => false,
-            Some(other) => return Err(unsupported(&format!("frame {other}"))),
-        };
-        let here = self.in_row(scopes, term.out.clone(), |b, s| {
-            let order = f.order.iter().map(|k| b.expr(&k.expr, s)).collect::<Result<Vec<_>, _>>()?;
-            Ok((b.exprs(&f.partition, s)?, order))
-        })?;
-        let mut group = Nf::default();
-        let ranking = matches!(&f.name[..], "row_number" | "rank");
-        for other in &nf.terms {
-            let mut other = subst::open(self.cx, other);
-            let (partition, order, args) = self.in_row(scopes, other.out.clone(), |b, s| {
-                let order = f.order.iter().map(|k| b.expr(&k.expr, s)).collect::<Result<Vec<_>, _>>()?;
-                Ok((b.exprs(&f.partition, s)?, order, b.exprs(&f.args, s)?))
-            })?;
-            for (a, b) in partition.iter().zip(&here.0) {
-                other.restrict(&make::same(a, b));
-            }
-            if ranking {
-                let earlier = self.precedes(&order, &here.1, &f.order);
-                other.restrict(&earlier);
-            } else if default_frame && !f.order.is_empty() {
-                let later = self.precedes(&here.1, &order, &f.order);
-                other.restrict(&make::not(later));
-            }
-            other.out = args;
-            group.terms.push(other);
-        }
-        if ranking {
-            if f.name == "row_number" {
-                let known = [here.0.clone(), here.1.clone()].concat();
-                let total = nf.terms.len() == 1 && make::is_int(&term.weight, 1) && determines(self.cx, term, &known);
-                if !total {
-                    return Err(Reason::NotDeterministic("ROW_NUMBER over rows that tie".to_owned()));
-                }
-            }
-            let count = group.terms.into_iter().fold(make::int(1), |sum, mut t| {
-                t.out = vec![make::int(1)];
-                make::arith(Op::Add, &sum, &simplify::total(self.cx, t, &Type::Integer), &Type::Integer)
-            });
-            return Ok(count);
-        }
-        let function = match (&f.name[..], f.args.len()) {
-            ("count", 0) => AggregateFunction::CountStar,
-            ("count", 1) => AggregateFunction::Count,
-            ("sum", 1) => AggregateFunction::Sum,
-            ("min", 1) => AggregateFunction::Min,
-            ("max", 1) => AggregateFunction::Max,
-            ("avg", 1) => AggregateFunction::Avg,
-            (name, _) => return Err(unsupported(name)),
-        };
-        let width = f.args.len();
-        let args = f.args.iter().enumerate().map(|(i, a)| Expr::column(i, a.ty())).take(width).collect();
-        let aggregate = Aggregate { function, distinct: false, args, filter: None, ty: f.ty.clone() };
-        self.one_aggregate(&aggregate, &group, &[], &[], scopes)
     }
 
     fn exprs(&mut self, exprs: &[Expr], scopes: &mut Scopes) -> Result<Vec<V>, Reason> {
@@ -614,7 +445,7 @@ impl<'a> Builder<'a> {
                     return Ok(make::case(&term.condition(), term.out[0].clone(), make::null(ty)));
                 }
                 self.assumptions.insert(Assumption::ScalarSubqueryAtMostOneRow);
-                simplify::scalar(self.cx, nf, &ty)
+                aggregate::scalar(self.cx, nf, &ty)
             }
             Expr::And(_)
             | Expr::Or(_)

@@ -1,5 +1,6 @@
 //! From a plan to its normal form: a sum of terms.
 
+pub(crate) mod aggregate;
 pub(crate) mod build;
 pub(crate) mod determine;
 pub(crate) mod distinct;
@@ -11,6 +12,7 @@ pub(crate) mod meaning;
 mod show;
 pub(crate) mod simplify;
 pub(crate) mod subst;
+
 pub(crate) mod term;
 
 use std::cell::{Cell, RefCell};

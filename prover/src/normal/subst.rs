@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::term::{F, Formula, Nf, Rel, Term, V, Val, Var};
-use super::{Cx, make, simplify};
+use super::{Cx, aggregate, make, simplify};
 use crate::eval;
 use crate::ir::{Expr, Type, Value};
 
@@ -97,10 +97,10 @@ impl<'a> Walk<'a> {
                 make::case(&c, a, b)
             }
             Val::Bool(t, f) => make::boolean(self.formula(t), self.formula(f)),
-            Val::Total(term, ty) => simplify::total(self.cx, self.term(term), ty),
-            Val::Extreme(max, nf, ty) => simplify::extreme(self.cx, *max, self.nf(nf), ty),
-            Val::OfBag(name, nf, ty) => simplify::of_bag(self.cx, name, self.nf(nf), ty),
-            Val::Scalar(nf, ty) => simplify::scalar(self.cx, self.nf(nf), ty),
+            Val::Total(term, ty) => aggregate::total(self.cx, self.term(term), ty),
+            Val::Extreme(max, nf, ty) => aggregate::extreme(self.cx, *max, self.nf(nf), ty),
+            Val::OfBag(name, nf, ty) => aggregate::of_bag(self.cx, name, self.nf(nf), ty),
+            Val::Scalar(nf, ty) => aggregate::scalar(self.cx, self.nf(nf), ty),
             Val::Lookup { table, key, at, column, ty } => {
                 Rc::new(Val::Lookup { table: *table, key: *key, at: self.vals(at), column: *column, ty: ty.clone() })
             }
