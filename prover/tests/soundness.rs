@@ -168,3 +168,34 @@ fn comparing_rows_by_parts_is_taken_for_granted() {
         assert_eq!(query.assumptions.contains(&Assumption::RowsCompareByParts), expected, "{text}");
     }
 }
+
+#[test]
+fn a_subquery_like_its_surroundings_keeps_its_own_rows() {
+    // Once `k` and `l` are one value, the subquery is the same sum as a part of the aggregate it stands in.
+    let schema = "CREATE TABLE t(a INT, d INT, e INT, f INT); CREATE TABLE u(k INT, l INT);";
+    let any = |last: &str| {
+        format!(
+            "SELECT o.k, (SELECT BOOL_OR(y.f = 2 AND b.d = 1) FROM t y, t b \
+             WHERE y.a = o.k AND (b.d = 1 OR y.e = 3 OR {last})) FROM u o WHERE o.k = o.l"
+        )
+    };
+    never_proven(schema, &any("EXISTS (SELECT 1 FROM t x WHERE x.a = o.l AND x.f = 2)"), &any("y.f = 2"));
+    let sum = |count: &str, from: &str| {
+        format!(
+            "SELECT (SELECT SUM(CASE WHEN b.f IS NOT NULL THEN 1 WHEN b.e < {count} THEN 1 ELSE 0 END) \
+             FROM t b WHERE b.a = o.k) FROM {from}"
+        )
+    };
+    let count = |of: &str| format!("(SELECT COUNT(*) FROM t x WHERE x.a = {of} AND x.f IS NOT NULL)");
+    let from = "u o WHERE o.k = o.l";
+    never_proven(schema, &sum(&count("o.l"), from), &sum("0", from));
+    let from = "u o, u p WHERE o.k = 5 AND p.k = 5";
+    never_proven(schema, &sum(&count("p.k"), from), &sum("0", from));
+    let keyed = "CREATE TABLE t(a INT, d INT, e INT, f INT); CREATE TABLE u(k INT PRIMARY KEY);";
+    never_proven(keyed, &sum(&count("p.k"), from), &sum("0", from));
+    for query in
+        [any("EXISTS (SELECT 1 FROM t x WHERE x.a = o.l AND x.f = 2)"), sum(&count("o.l"), "u o WHERE o.k = o.l")]
+    {
+        assert!(proven(schema, &query, &query), "not equal to itself: {query}");
+    }
+}

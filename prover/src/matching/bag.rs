@@ -44,7 +44,7 @@ impl Prover<'_> {
 
     /// Leaves out terms whose condition cannot hold.
     fn drop_empty(&mut self, context: &Context, nf: &Nf) -> Vec<Term> {
-        let terms: Vec<Term> = nf.terms.iter().flat_map(|t| simplify(self.cx, t.clone(), Mode::Bag)).collect();
+        let terms: Vec<Term> = nf.terms.iter().flat_map(|t| simplify(self.cx, open(self.cx, t), Mode::Bag)).collect();
         terms
             .into_iter()
             .filter(|term| {

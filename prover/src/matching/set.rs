@@ -45,7 +45,8 @@ impl Prover<'_> {
         for (var, rel) in vars {
             let Rel::Distinct(nf) = rel else { continue };
             let row = self.cx.row(*var, rel);
-            let bodies: Vec<Term> = nf.terms.iter().flat_map(|t| simplify(self.cx, t.clone(), Mode::Set)).collect();
+            let bodies: Vec<Term> =
+                nf.terms.iter().flat_map(|t| simplify(self.cx, open(self.cx, t), Mode::Set)).collect();
             let mut next = Vec::new();
             for case in &cases {
                 for body in &bodies {

@@ -74,7 +74,9 @@ fn total_simple(cx: &Cx<'_>, mut term: Term, ty: &Type) -> V {
         make::case(&make::and(std::mem::take(&mut term.phi)), product(&inner, ty), make::int(0))
     } else {
         term.out = vec![product(&inner, ty)];
-        cx.intern(&format!("total {ty}"), &[term.clone()], || Rc::new(Val::Total(Rc::new(term), ty.clone())))
+        cx.intern(&format!("total {ty}"), &[term], |mut terms| {
+            Rc::new(Val::Total(Rc::new(terms.remove(0)), ty.clone()))
+        })
     };
     // Where a constant factor is NULL there is no row, and nothing of φ that is left outside need say so.
     let constant = product(&constant, ty);
@@ -140,16 +142,16 @@ pub(crate) fn extreme(cx: &Cx<'_>, max: bool, mut nf: Nf, ty: &Type) -> V {
             let some = exists(cx, term.clone());
             make::case(&some, term.out[0].clone(), make::null(ty.clone()))
         } else {
-            extreme_of(cx, max, nf, ty)
+            extreme_of(cx, max, &nf, ty)
         };
         return make::case(&outside, value, make::null(ty.clone()));
     }
-    extreme_of(cx, max, nf, ty)
+    extreme_of(cx, max, &nf, ty)
 }
 
-fn extreme_of(cx: &Cx<'_>, max: bool, nf: Nf, ty: &Type) -> V {
-    let terms = nf.terms.clone();
-    cx.intern(&format!("extreme {max} {ty}"), &terms, || Rc::new(Val::Extreme(max, Rc::new(nf), ty.clone())))
+fn extreme_of(cx: &Cx<'_>, max: bool, nf: &Nf, ty: &Type) -> V {
+    let made = |terms| Rc::new(Val::Extreme(max, Rc::new(Nf { terms }), ty.clone()));
+    cx.intern(&format!("extreme {max} {ty}"), &nf.terms, made)
 }
 
 /// Aggregates known to be NULL over no rows.
@@ -171,8 +173,8 @@ pub(crate) fn of_bag(cx: &Cx<'_>, name: &str, nf: Nf, ty: &Type) -> V {
     if nf.terms.is_empty() && NULL_OVER_NOTHING.contains(&name) {
         return make::null(ty.clone());
     }
-    let terms = nf.terms.clone();
-    cx.intern(&format!("bag {name} {ty}"), &terms, || Rc::new(Val::OfBag(name.to_owned(), Rc::new(nf), ty.clone())))
+    let made = |terms| Rc::new(Val::OfBag(name.to_owned(), Rc::new(Nf { terms }), ty.clone()));
+    cx.intern(&format!("bag {name} {ty}"), &nf.terms, made)
 }
 
 /// The value of a subquery that yields at most one row.
@@ -186,6 +188,6 @@ pub(crate) fn scalar(cx: &Cx<'_>, nf: Nf, ty: &Type) -> V {
         });
     }
     nf.terms.sort();
-    let terms = nf.terms.clone();
-    cx.intern(&format!("scalar {ty}"), &terms, || Rc::new(Val::Scalar(Rc::new(nf), ty.clone())))
+    let made = |terms| Rc::new(Val::Scalar(Rc::new(Nf { terms }), ty.clone()));
+    cx.intern(&format!("scalar {ty}"), &nf.terms, made)
 }

@@ -288,6 +288,15 @@ pub(crate) fn arith(op: Op, a: &V, b: &V, ty: &Type) -> V {
         };
         return Rc::new(Val::Lit(Value::number(n), ty.clone()));
     }
+    // NULL comes out of arithmetic as it goes in, so a choice of it need not be inside.
+    for (choice, of) in [(a, true), (b, false)] {
+        let with = |v: &V| if of { arith(op, v, b, ty) } else { arith(op, a, v, ty) };
+        match &**choice {
+            Val::Case(c, x, y) if matches!(**y, Val::Null(_)) => return case(c, with(x), null(ty.clone())),
+            Val::Case(c, x, y) if matches!(**x, Val::Null(_)) => return case(c, null(ty.clone()), with(y)),
+            _ => {}
+        }
+    }
     match op {
         Op::Add if is_int(a, 0) => return b.clone(),
         Op::Add | Op::Sub if is_int(b, 0) => return a.clone(),

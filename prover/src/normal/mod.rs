@@ -21,7 +21,7 @@ use std::rc::Rc;
 
 use crate::ir::Schema;
 use crate::smt::canon;
-use term::{Col, Rel, V, Val, Var};
+use term::{Col, F, Formula, Rel, Term, V, Val, Var};
 
 /// What all parts of one proof share.
 pub(crate) struct Cx<'a> {
@@ -32,7 +32,7 @@ pub(crate) struct Cx<'a> {
     /// Bounds that were reached, each with how often.
     pub(crate) caps: RefCell<BTreeMap<&'static str, u64>>,
     interned: RefCell<HashMap<(String, Vec<V>), V>>,
-    interned_exists: RefCell<HashMap<(String, Vec<V>), term::F>>,
+    interned_exists: RefCell<HashMap<(String, Vec<V>), F>>,
     work: Cell<u64>,
     work_max: u64,
     /// The rewrites applied so far.
@@ -62,16 +62,28 @@ impl<'a> Cx<'a> {
     }
 
     /// The one representative of a sum that is the same up to the names of its variables.
-    pub(crate) fn intern(&self, head: &str, terms: &[term::Term], make: impl FnOnce() -> V) -> V {
+    ///
+    /// It gets variables of its own: what it was made from may go on being rewritten, and if a part of that came to be
+    /// this very sum, it would be inside a term that binds the same variables.
+    pub(crate) fn intern(&self, head: &str, terms: &[Term], make: impl FnOnce(Vec<Term>) -> V) -> V {
         let shape = canon::shape(terms);
-        self.interned.borrow_mut().entry((format!("{head} {}", shape.text), shape.params)).or_insert_with(make).clone()
+        let key = (format!("{head} {}", shape.text), shape.params);
+        if let Some(known) = self.interned.borrow().get(&key) {
+            return known.clone();
+        }
+        let made = make(terms.iter().map(|term| subst::open(self, term)).collect());
+        self.interned.borrow_mut().entry(key).or_insert(made).clone()
     }
 
     /// The same for EXISTS.
-    pub(crate) fn intern_exists(&self, term: term::Term) -> term::F {
-        let shape = canon::shape(std::slice::from_ref(&term));
-        let mut known = self.interned_exists.borrow_mut();
-        known.entry((shape.text, shape.params)).or_insert_with(|| Rc::new(term::Formula::Exists(Rc::new(term)))).clone()
+    pub(crate) fn intern_exists(&self, term: &Term) -> F {
+        let shape = canon::shape(std::slice::from_ref(term));
+        let key = (shape.text, shape.params);
+        if let Some(known) = self.interned_exists.borrow().get(&key) {
+            return known.clone();
+        }
+        let made = Rc::new(Formula::Exists(Rc::new(subst::open(self, term))));
+        self.interned_exists.borrow_mut().entry(key).or_insert(made).clone()
     }
 
     /// Counts one step of work; false once the bound is reached.

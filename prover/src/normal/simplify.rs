@@ -387,7 +387,7 @@ pub(crate) fn exists(cx: &Cx<'_>, mut term: Term) -> F {
     term.out = Vec::new();
     make::or(simplify(cx, term, Mode::Set).into_iter().map(|mut term| {
         let outside = split_independent(&mut term);
-        let parts = components(term).into_iter().map(|part| cx.intern_exists(part));
+        let parts = components(term).into_iter().map(|part| cx.intern_exists(&part));
         make::and(std::iter::once(outside).chain(parts))
     }))
 }

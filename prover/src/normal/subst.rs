@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::term::{F, Formula, Nf, Rel, Term, V, Val, Var};
+use super::term::{Col, F, Formula, Nf, Rel, Term, V, Val, Var};
 use super::{Cx, aggregate, make, simplify};
 use crate::eval;
 use crate::ir::{Expr, Type, Value};
@@ -63,11 +63,13 @@ pub(crate) struct Walk<'a> {
     rewrite: &'a dyn Rewrite,
     vals: HashMap<*const Val, (V, V)>,
     formulas: HashMap<*const Formula, (F, F)>,
+    /// New names of the variables of the terms inside, so that what is put in is not captured.
+    renamed: HashMap<Var, Var>,
 }
 
 impl<'a> Walk<'a> {
     pub(crate) fn new(cx: &'a Cx<'a>, rewrite: &'a dyn Rewrite) -> Self {
-        Self { cx, rewrite, vals: HashMap::new(), formulas: HashMap::new() }
+        Self { cx, rewrite, vals: HashMap::new(), formulas: HashMap::new(), renamed: HashMap::new() }
     }
 
     pub(crate) fn val(&mut self, v: &V) -> V {
@@ -75,7 +77,12 @@ impl<'a> Walk<'a> {
             return done.clone();
         }
         self.cx.spend();
-        let done = self.rewrite.val(v).unwrap_or_else(|| self.val_parts(v));
+        let done = match &**v {
+            Val::Col(col) if self.renamed.contains_key(&col.var) => {
+                Rc::new(Val::Col(Col { var: self.renamed[&col.var], ..col.clone() }))
+            }
+            _ => self.rewrite.val(v).unwrap_or_else(|| self.val_parts(v)),
+        };
         // The key's owner is kept, so that its address is not used again.
         self.vals.insert(Rc::as_ptr(v), (v.clone(), done.clone()));
         done
@@ -143,8 +150,12 @@ impl<'a> Walk<'a> {
     }
 
     pub(crate) fn term(&mut self, term: &Term) -> Term {
+        // Always the same new name for an old one, as the parts already done have it.
+        for (var, _) in &term.vars {
+            self.renamed.entry(*var).or_insert_with(|| self.cx.fresh());
+        }
         Term {
-            vars: term.vars.iter().map(|(var, rel)| (*var, self.rel(rel))).collect(),
+            vars: term.vars.iter().map(|(var, rel)| (self.renamed[var], self.rel(rel))).collect(),
             phi: make::conjuncts(&make::and(term.phi.iter().map(|f| self.formula(f)).collect::<Vec<_>>())),
             weight: self.val(&term.weight),
             out: self.vals(&term.out),

@@ -96,7 +96,9 @@ impl Canon {
             let name = self.named;
             self.named += 1;
             self.names.insert(*var, format!("x{name}"));
-            self.bound.insert(*var);
+            let new = self.bound.insert(*var);
+            // The inner one would capture what is said of the outer one. Better no answer than a wrong one.
+            assert!(new || self.rough, "a variable is bound inside a term that binds it");
             match rel {
                 Rel::Table(table) => self.put(format_args!(" x{name}:t{table}")),
                 Rel::Distinct(nf) => {
