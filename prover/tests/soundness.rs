@@ -148,6 +148,15 @@ fn a_conversion_to_the_same_family_may_round() {
 }
 
 #[test]
+fn a_cast_to_fewer_digits_may_round_or_fail() {
+    let schema = "CREATE TABLE t(a DECIMAL(15,2), b DECIMAL)";
+    for (column, size) in [("a", "15,1"), ("a", "15,3"), ("a", "14,2"), ("b", "30,10")] {
+        let cast = format!("SELECT CAST({column} AS DECIMAL({size})) FROM t");
+        never_proven(schema, &cast, &format!("SELECT {column} FROM t"));
+    }
+}
+
+#[test]
 fn a_pattern_may_match_without_regard_to_case() {
     let schema = "CREATE TABLE t(a INT)";
     never_proven(schema, "SELECT 'abc' LIKE 'A%' FROM t", "SELECT FALSE FROM t");

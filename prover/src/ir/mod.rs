@@ -6,7 +6,7 @@
 
 mod expr;
 mod plan;
-mod schema;
+pub(crate) mod schema;
 mod value;
 mod visit;
 
@@ -62,7 +62,7 @@ impl Assumption {
             Self::TextEqualityIsIdentity => {
                 "texts are equal only if they are the same bytes (no folding of case, accents or blanks)"
             }
-            Self::NoPaddingOrTruncation => "CHAR(n) is not padded and values fit their VARCHAR(n)",
+            Self::NoPaddingOrTruncation => "CHAR(n) is not padded and values fit their VARCHAR(n) or DECIMAL(p, s)",
             Self::ExactArithmetic => "numbers that are not doubles neither overflow nor are rounded by +, - and *",
             Self::ExactSums => "SUM of whole numbers is not rounded, and raises an error where it overflows",
             Self::DoubleEqualityIsIdentity => "doubles are never NaN or -0.0, so equal ones are the same",

@@ -43,6 +43,8 @@ pub struct Column {
     pub not_null: bool,
     /// A placeholder: `*` does not include it.
     pub is_virtual: bool,
+    /// Digits in all and after the point, for a DECIMAL that says both.
+    pub decimal: Option<(u32, u32)>,
 }
 
 /// No two rows agree on all these columns, unless one of the columns is NULL.
@@ -75,4 +77,10 @@ impl Table {
     pub fn types(&self) -> Vec<Type> {
         self.columns.iter().map(|c| c.ty.clone()).collect()
     }
+}
+
+/// Digits in all and after the point of a type written `decimal(p,s)`.
+pub(crate) fn decimal_size(name: &str) -> Option<(u32, u32)> {
+    let (precision, scale) = name.strip_prefix("decimal(")?.strip_suffix(')')?.split_once(',')?;
+    Some((precision.trim().parse().ok()?, scale.trim().parse().ok()?))
 }

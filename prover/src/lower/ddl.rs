@@ -208,7 +208,8 @@ impl<'a> Builder<'a> {
             return no(format!("two columns named {}", name.value));
         }
         let index = columns.len();
-        columns.push(Column { name: name.value.clone(), ty: ty.family, not_null: false, is_virtual: false });
+        let decimal = ty.decimal();
+        columns.push(Column { name: name.value.clone(), ty: ty.family, not_null: false, is_virtual: false, decimal });
         for ast::ColumnOptionDef { name: _, option } in options {
             match option {
                 ast::ColumnOption::Null
@@ -510,7 +511,13 @@ fn add_placeholders(schema: &mut Schema, placeholders: &BTreeMap<String, String>
         if position(table, name).is_some() {
             return bad(name, text);
         }
-        table.columns.push(Column { name: name.clone(), ty: ty.clone(), not_null: false, is_virtual: true });
+        table.columns.push(Column {
+            name: name.clone(),
+            ty: ty.clone(),
+            not_null: false,
+            is_virtual: true,
+            decimal: None,
+        });
     }
     Ok(())
 }

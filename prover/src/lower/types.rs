@@ -5,6 +5,7 @@ use sqlparser::ast::{self, DataType};
 use crate::ir::{Assumption, CompareOp, Expr, Plan, Type, Value};
 
 use super::{Lowerer, Result, literal, no};
+use crate::ir::schema::decimal_size;
 
 /// A type as written.
 pub(super) struct Written {
@@ -15,6 +16,11 @@ pub(super) struct Written {
 }
 
 impl Written {
+    /// Digits in all and after the point, for a DECIMAL that says both.
+    pub(super) fn decimal(&self) -> Option<(u32, u32)> {
+        decimal_size(&self.name)
+    }
+
     /// Whether values are padded to a length.
     pub(super) fn is_padded(&self) -> bool {
         self.name.starts_with("char(")

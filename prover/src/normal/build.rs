@@ -10,6 +10,7 @@ use super::simplify::{self, Mode};
 use super::term::{Cmp, F, Formula, Nf, Op, Rel, Term, V, Val};
 use super::{Cx, aggregate, distinct, make, subst};
 use crate::Reason;
+use crate::ir::schema::decimal_size;
 use crate::ir::{
     Aggregate, AggregateFunction, ArithmeticOp, Assumption, CompareOp, Expr, JoinKind, OrderKey, Plan, SetOp, Type,
     Value, WindowFunction,
@@ -475,6 +476,17 @@ impl<'a> Builder<'a> {
                 true
             }
             (Type::Text, Type::Text) => {
+                self.assumptions.insert(Assumption::NoPaddingOrTruncation);
+                true
+            }
+            // A decimal of no more digits on either side of the point.
+            (Type::Decimal, Type::Decimal)
+                if self.cx.decimal(&value).zip(decimal_size(target)).is_some_and(
+                    |((digits, places), (to, to_places))| {
+                        places <= to_places && digits.saturating_sub(places) <= to.saturating_sub(to_places)
+                    },
+                ) =>
+            {
                 self.assumptions.insert(Assumption::NoPaddingOrTruncation);
                 true
             }

@@ -33,6 +33,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) caps: RefCell<BTreeMap<&'static str, u64>>,
     interned: RefCell<HashMap<(String, Vec<V>), V>>,
     interned_exists: RefCell<HashMap<(String, Vec<V>), F>>,
+    /// The tables that variables range over.
+    tables: RefCell<HashMap<Var, usize>>,
     work: Cell<u64>,
     work_max: u64,
     /// The rewrites applied so far.
@@ -47,6 +49,7 @@ impl<'a> Cx<'a> {
             keep_later: Cell::new(false),
             work_max,
             work: Cell::new(0),
+            tables: RefCell::default(),
             interned: RefCell::default(),
             interned_exists: RefCell::default(),
             caps: RefCell::default(),
@@ -103,16 +106,29 @@ impl<'a> Cx<'a> {
         *self.caps.borrow_mut().entry(what).or_default() += 1;
     }
 
+    /// Digits in all and after the point that a value can have, if it is a column of a table that says so.
+    pub(crate) fn decimal(&self, v: &V) -> Option<(u32, u32)> {
+        let (table, column) = match &**v {
+            Val::Col(col) => (*self.tables.borrow().get(&col.var)?, col.index),
+            Val::Lookup { table, column, .. } => (*table, *column),
+            _ => return None,
+        };
+        self.schema.tables[table].columns[column].decimal
+    }
+
     /// The columns of a variable that ranges over `rel`.
     pub(crate) fn row(&self, var: Var, rel: &Rel) -> Vec<V> {
         let col = |index, ty, not_null| Rc::new(Val::Col(Col { var, index, ty, not_null }));
         match rel {
-            Rel::Table(table) => self.schema.tables[*table]
-                .columns
-                .iter()
-                .enumerate()
-                .map(|(index, c)| col(index, c.ty.clone(), c.not_null))
-                .collect(),
+            Rel::Table(table) => {
+                self.tables.borrow_mut().insert(var, *table);
+                self.schema.tables[*table]
+                    .columns
+                    .iter()
+                    .enumerate()
+                    .map(|(index, c)| col(index, c.ty.clone(), c.not_null))
+                    .collect()
+            }
             Rel::Distinct(nf) => {
                 let width = nf.terms.first().map_or(0, |t| t.out.len());
                 (0..width)

@@ -110,6 +110,7 @@ fn read_table(json: &Json, index: usize) -> Result<Table, Unsupported> {
             ty: family(text(ty)?),
             not_null: !nullable,
             is_virtual: false,
+            decimal: None,
         });
     }
     let mut keys = Vec::new();

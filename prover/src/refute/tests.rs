@@ -13,6 +13,7 @@ fn table(name: &str, columns: &[(&str, Type, bool)]) -> Table {
         ty: ty.clone(),
         not_null: *not_null,
         is_virtual: false,
+        decimal: None,
     };
     Table {
         name: name.to_owned(),

@@ -9,6 +9,7 @@ fn table(name: &str, columns: &[(Type, bool)]) -> Table {
         ty: ty.clone(),
         not_null: *not_null,
         is_virtual: false,
+        decimal: None,
     };
     Table {
         name: name.to_owned(),
