@@ -208,3 +208,77 @@ fn a_subquery_like_its_surroundings_keeps_its_own_rows() {
         assert!(proven(schema, &query, &query), "not equal to itself: {query}");
     }
 }
+
+#[test]
+fn a_column_of_several_terms_has_room_for_all_of_them() {
+    let schema =
+        "CREATE TABLE n(a INT NOT NULL, b INT NOT NULL, d DECIMAL(10,2) NOT NULL, e DOUBLE PRECISION NOT NULL)";
+    let union = "(SELECT a AS x FROM n UNION SELECT d FROM n) AS s";
+    never_proven(schema, &format!("SELECT x FROM {union} WHERE x > 1"), &format!("SELECT x FROM {union} WHERE x >= 2"));
+    never_proven(schema, &format!("SELECT CAST(x AS INTEGER) FROM {union}"), &format!("SELECT x FROM {union}"));
+    let grouped = "SELECT x FROM (SELECT a AS x FROM n UNION ALL SELECT d FROM n) AS s GROUP BY x HAVING";
+    never_proven(schema, &format!("{grouped} x > 1"), &format!("{grouped} x >= 2"));
+    let case = "SELECT CASE WHEN b > 0 THEN b ELSE e END FROM n";
+    never_proven(schema, case, &format!("{case} WHERE b > 0 OR e <= 1 OR e >= 2"));
+}
+
+#[test]
+fn a_count_and_a_sum_of_fractions_are_no_whole_number() {
+    let schema = "CREATE TABLE t(g INT NOT NULL, h INT NOT NULL, d DECIMAL(10,2) NOT NULL)";
+    let groups = "SELECT g FROM t WHERE d >= 1 AND d < 1.02 GROUP BY g";
+    let sums = "HAVING SUM(CASE WHEN h <> 1 THEN d ELSE 0 END) < COUNT(*) - COUNT(CASE WHEN h = 1 THEN 1 END) + 1";
+    never_proven(schema, groups, &format!("{groups} {sums}"));
+}
+
+#[test]
+fn a_quotient_need_not_be_whole_nor_truncated() {
+    let schema = "CREATE TABLE n(a INT NOT NULL, b INT NOT NULL, ts TIMESTAMP NOT NULL)";
+    for value in ["a / 2", "a / 2 + b", "ABS(a / b)", "EXTRACT(SECOND FROM ts)", "EXTRACT(EPOCH FROM ts)", "SECOND(ts)"]
+    {
+        let above = |bound: &str| format!("SELECT a FROM n WHERE {value} {bound}");
+        never_proven(schema, &above("> 1"), &above(">= 2"));
+        never_proven(schema, &format!("SELECT CAST({value} AS INTEGER) FROM n"), &format!("SELECT {value} FROM n"));
+    }
+    let sums = |bound: &str| format!("SELECT b FROM n GROUP BY b HAVING SUM(a / 2) {bound}");
+    never_proven(schema, &sums("> 1"), &sums(">= 2"));
+}
+
+#[test]
+fn a_date_that_a_function_yields_may_be_a_point_in_time() {
+    let schema = "CREATE TABLE w(ts TIMESTAMP, dt DATE)";
+    for value in ["DATE_TRUNC('hour', ts)", "dt + INTERVAL '1' HOUR", "DATE_ADD(ts, INTERVAL '1' DAY)"] {
+        never_proven(schema, &format!("SELECT CAST({value} AS DATE) FROM w"), &format!("SELECT {value} FROM w"));
+    }
+    assert!(proven(schema, "SELECT CAST(dt AS DATE) FROM w", "SELECT dt FROM w"));
+}
+
+#[test]
+fn a_lateral_set_keeps_the_rows_it_depends_on() {
+    // The rows of the DISTINCT on the left come to stand behind those that depend on them.
+    let schema = "CREATE TABLE t(k INT PRIMARY KEY, b INT UNIQUE, a INT NOT NULL, f BOOLEAN NOT NULL);
+        CREATE TABLE u(f BOOLEAN NOT NULL, c INT NOT NULL); CREATE TABLE o(f BOOLEAN NOT NULL, n INT NOT NULL);";
+    let count = |of: &str| {
+        format!(
+            "(SELECT COUNT(*) FROM (SELECT DISTINCT b, f FROM t) AS x, \
+             LATERAL (SELECT DISTINCT c FROM u WHERE u.f = {of}.f) AS z WHERE x.b IS NOT NULL)"
+        )
+    };
+    let from = "FROM o AS o1, o AS o2";
+    let (own, first, second) = (count("x"), count("o1"), count("o2"));
+    let counts = format!("SELECT {own} AS n, {first} AS p, {second} AS q, o1.f AS f, o2.f AS g {from}");
+    let left = format!("SELECT CASE WHEN f AND NOT g AND n <> p AND n <> q THEN 1 ELSE 0 END FROM ({counts}) AS s");
+    never_proven(schema, &left, &format!("SELECT 0 {from}"));
+}
+
+#[test]
+fn what_is_left_when_the_work_is_used_up_is_no_proof() {
+    let schema = lower::schema("CREATE TABLE o(n INT NOT NULL, m INT NOT NULL)", &BTreeMap::new()).expect("a schema");
+    let query = |text: &str| lower::query(&schema, text).expect(text);
+    let left = query("SELECT (SELECT o.n INTERSECT ALL SELECT o.m) FROM o");
+    let right = query("SELECT n FROM o");
+    for work_total in 1..100 {
+        let limits = Limits { work_total, ..Limits::default() };
+        let verdict = prove_only(&schema, &left, &right, &limits).verdict;
+        assert!(!matches!(verdict, Verdict::Proven(_)), "proven with {work_total} steps");
+    }
+}

@@ -64,7 +64,9 @@ impl Assumption {
             }
             Self::NoPaddingOrTruncation => "CHAR(n) is not padded and values fit their VARCHAR(n) or DECIMAL(p, s)",
             Self::ExactArithmetic => "numbers that are not doubles neither overflow nor are rounded by +, - and *",
-            Self::ExactSums => "SUM of whole numbers is not rounded, and raises an error where it overflows",
+            Self::ExactSums => {
+                "SUM of whole numbers is not rounded, raises an error where it overflows, and is divided as they are"
+            }
             Self::DoubleEqualityIsIdentity => "doubles are never NaN or -0.0, so equal ones are the same",
             Self::NoRuntimeError => "no expression raises an error on the data (division by zero, a failed cast)",
             Self::ScalarSubqueryAtMostOneRow => "a scalar subquery yields at most one row",

@@ -245,7 +245,10 @@ impl Lowerer<'_> {
         let (left, right) = (a.ty(), b.ty());
         match left.unify(&right) {
             Some(ty) if left.is_numeric() && right.is_numeric() => {
-                Ok(Expr::Arithmetic(op, Box::new(a), Box::new(b), ty))
+                let is_quotient = op == ArithmeticOp::Div && ty == Type::Integer;
+                let value = Expr::Arithmetic(op, Box::new(a), Box::new(b), ty);
+                // A quotient of whole numbers is one in some engines only.
+                Ok(if is_quotient { widened(value) } else { value })
             }
             _ => no(format!("implicit conversion in arithmetic on {left} and {right}")),
         }
@@ -409,6 +412,11 @@ fn calendar(op: ArithmeticOp, a: &Type, b: &Type) -> Option<(&'static str, Type)
         ArithmeticOp::Mul if is_interval(b) && a.is_numeric() => Some(("mul_interval_op", interval())),
         _ => None,
     }
+}
+
+/// A number as one that need not be whole.
+fn widened(value: Expr) -> Expr {
+    Expr::Cast { value: Box::new(value), to: Type::Decimal, target: "decimal".to_owned() }
 }
 
 /// `DATE '...'` and the like.

@@ -187,6 +187,9 @@ const NOT_SCALAR: &[&str] = &[
     "assert_true",
 ];
 
+/// Parts of a point in time that are whole numbers in every engine; seconds and all that counts them may not be.
+const WHOLE_FIELDS: &[&str] = &["year", "quarter", "month", "week", "day", "doy", "dow", "isodow", "hour", "minute"];
+
 impl Lowerer<'_> {
     /// Expressions with a syntax of their own that are functions all the same.
     pub(super) fn special_function(&mut self, expr: &Ast) -> Result<Expr> {
@@ -195,7 +198,8 @@ impl Lowerer<'_> {
             Ast::Extract { field, syntax: _, expr } => {
                 let value = self.scalar(expr)?;
                 let field = field.to_string().to_lowercase();
-                Ok(call(&format!("extract_{field}"), vec![value], Type::Integer))
+                let ty = if WHOLE_FIELDS.contains(&&field[..]) { Type::Integer } else { Type::Decimal };
+                Ok(call(&format!("extract_{field}"), vec![value], ty))
             }
             Ast::Ceil { expr, field } => self.rounded("ceil", expr, field),
             Ast::Floor { expr, field } => self.rounded("floor", expr, field),
@@ -393,10 +397,9 @@ fn result(name: &str, args: &[Expr]) -> Result<(String, Type)> {
         | "hex" | "to_char" | "chr" | "format" | "date_format" | "regexp_replace" | "quote" | "space"
         | "split_part" | "overlay" | "insert" | "typeof" | "soundex" => (name, Type::Text),
         "length" | "len" | "octet_length" | "bit_length" | "position" | "instr" | "strpos" | "locate" | "ascii"
-        | "unicode" | "year" | "month" | "day" | "hour" | "minute" | "second" | "quarter" | "week" | "dayofweek"
-        | "dayofmonth" | "dayofyear" | "weekday" | "datediff" | "unix_timestamp" | "sign" | "crc32" | "bit_count" => {
-            (name, Type::Integer)
-        }
+        | "unicode" | "year" | "month" | "day" | "hour" | "minute" | "quarter" | "week" | "dayofweek"
+        | "dayofmonth" | "dayofyear" | "weekday" | "datediff" | "sign" | "crc32" | "bit_count" => (name, Type::Integer),
+        "second" | "unix_timestamp" => (name, Type::Decimal),
         "abs" | "floor" | "round" | "trunc" | "truncate" => (name, numeric(first())?),
         "sqrt" | "exp" | "ln" | "log" | "log2" | "log10" | "sin" | "cos" | "tan" | "asin" | "acos" | "atan"
         | "atan2" | "cot" | "degrees" | "radians" | "pi" | "cbrt" => (name, Type::Double),

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::Limits;
 use crate::cert::{Obligation, Step};
-use crate::normal::term::{F, Formula, Nf, Op, Rel, V, Val, Var};
+use crate::normal::term::{F, Formula, Nf, Op, Rel, V, Val, Var, wider};
 use crate::normal::{Cx, aggregate, make};
 use crate::smt::encode::{Encoder, has_total};
 use crate::smt::{self, Answer};
@@ -156,7 +156,7 @@ impl<'a> Prover<'a> {
                     if *a == *b || *a == *c || i == j {
                         continue;
                     }
-                    let parts = make::arith(Op::Add, b, c, &b.ty());
+                    let parts = make::arith(Op::Add, b, c, &wider(&b.ty(), &c.ty()));
                     if self.same_value(context, a, &parts) {
                         found.push(make::same(a, &parts));
                     }

@@ -95,7 +95,7 @@ fn distribute(term: &Term, ty: &Type) -> Option<Term> {
     let rest: Vec<V> = parts.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, f)| f.clone()).collect();
     let rest = product(&rest, ty);
     let out = match &*parts[i] {
-        Val::Arith(op, a, b, ty) => {
+        Val::Arith(op, a, b, _) => {
             let (a, b) = (make::arith(Op::Mul, &rest, a, ty), make::arith(Op::Mul, &rest, b, ty));
             make::arith(*op, &a, &b, ty)
         }

@@ -470,7 +470,8 @@ impl<'a> Builder<'a> {
             return make::null(to.clone());
         }
         let from = value.ty();
-        let keeps = match (&from, to) {
+        let keeps = match (written, to) {
+            _ if from.unify(written).as_ref() != Some(written) => false,
             (Type::Integer, Type::Integer | Type::Decimal) => {
                 self.assumptions.insert(Assumption::ExactArithmetic);
                 true
@@ -491,7 +492,9 @@ impl<'a> Builder<'a> {
                 true
             }
             // A decimal or a time without a written precision gets the engine's own, and is rounded to it.
-            (a, b) => a == b && matches!(a, Type::Boolean | Type::Date),
+            // A date that a function yields is a point in time in some engines.
+            (Type::Date, Type::Date) => self.cx.is_stored(&value) || value.is_lit(),
+            (a, b) => a == b && *a == Type::Boolean,
         };
         if keeps { value } else { subst::make_call(&format!("cast of {written} to {target}"), vec![value], to, true) }
     }
@@ -629,6 +632,8 @@ fn divide(a: V, b: V, ty: &Type) -> V {
         return Rc::new(Val::Lit(Value::number(x / y), ty.clone()));
     }
     // What an engine makes of division by zero differs, NULL included, so a quotient is not strict only.
+    // One of whole numbers is whole in some engines only.
+    let ty = if *ty == Type::Integer { &Type::Decimal } else { ty };
     subst::make_call("div", vec![a, b], ty, false)
 }
 

@@ -19,9 +19,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use crate::ir::Schema;
+use crate::ir::{Schema, Type};
 use crate::smt::canon;
-use term::{Col, F, Formula, Rel, Term, V, Val, Var};
+use term::{Col, F, Formula, Rel, Term, V, Val, Var, wider};
 
 /// What all parts of one proof share.
 pub(crate) struct Cx<'a> {
@@ -106,6 +106,15 @@ impl<'a> Cx<'a> {
         *self.caps.borrow_mut().entry(what).or_default() += 1;
     }
 
+    /// Whether a value is a column of a table, and so of the type that is declared.
+    pub(crate) fn is_stored(&self, v: &V) -> bool {
+        match &**v {
+            Val::Col(col) => self.tables.borrow().contains_key(&col.var),
+            Val::Lookup { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Digits in all and after the point that a value can have, if it is a column of a table that says so.
     pub(crate) fn decimal(&self, v: &V) -> Option<(u32, u32)> {
         let (table, column) = match &**v {
@@ -134,8 +143,9 @@ impl<'a> Cx<'a> {
                 (0..width)
                     .map(|index| {
                         let not_null = nf.terms.iter().all(|t| t.out[index].never_null());
-                        let ty = nf.terms.iter().map(|t| t.out[index].ty()).find(|t| *t != crate::ir::Type::Unknown);
-                        col(index, ty.unwrap_or(crate::ir::Type::Unknown), not_null)
+                        // Of all the terms: a whole number could not hold what a later one has.
+                        let ty = nf.terms.iter().fold(Type::Unknown, |ty, t| wider(&ty, &t.out[index].ty()));
+                        col(index, ty, not_null)
                     })
                     .collect()
             }

@@ -33,15 +33,16 @@ pub(crate) fn simplify(cx: &Cx<'_>, term: Term, mode: Mode) -> Vec<Term> {
             if term.phi.iter().any(|f| **f == Formula::False) {
                 break;
             }
-            if !cx.spend() {
-                done.push(term);
-                break;
-            }
+            // Before anything that may end for lack of work: callers rely on it.
             if mode == Mode::Set && !make::is_int(&term.weight, 1) {
                 let positive = make::positive(&term.weight);
                 term.restrict(&positive);
                 term.weight = make::int(1);
                 continue;
+            }
+            if !cx.spend() {
+                done.push(term);
+                break;
             }
             if squeeze(&mut term)
                 || assume(cx, &mut term)
@@ -394,10 +395,6 @@ pub(crate) fn exists(cx: &Cx<'_>, mut term: Term) -> F {
 
 /// The rows of a term that exist independently of each other, apart: `∃x y. φ(x) ∧ ψ(y)` is `∃x. φ(x) ∧ ∃y. ψ(y)`.
 fn components(term: Term) -> Vec<Term> {
-    // With the work used up, a weight may be left that speaks of all the rows.
-    if !make::is_int(&term.weight, 1) {
-        return vec![term];
-    }
     let mut free = FreeVars::default();
     let mut together = UnionFind::new(term.vars.len());
     let mut join = |vars: &BTreeSet<Var>| {

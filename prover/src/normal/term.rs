@@ -138,23 +138,20 @@ pub(crate) enum Formula {
 }
 
 impl Val {
+    /// Its type: where parts are of different ones, one that has room for what each of them has.
     pub(crate) fn ty(&self) -> Type {
+        let of_terms = |terms: &[Term], ty: &Type| terms.iter().fold(ty.clone(), |ty, t| wider(&ty, &t.out[0].ty()));
         match self {
             Self::Col(col) => col.ty.clone(),
             Self::Lit(_, ty)
             | Self::Null(ty)
             | Self::Call { ty, .. }
-            | Self::Arith(_, _, _, ty)
-            | Self::Total(_, ty)
-            | Self::Extreme(_, _, ty)
             | Self::OfBag(_, _, ty)
-            | Self::Scalar(_, ty)
             | Self::Lookup { ty, .. } => ty.clone(),
-            Self::Case(_, a, b) => match a.ty() {
-                Type::Unknown => b.ty(),
-                Type::Integer if b.ty() == Type::Decimal => Type::Decimal,
-                ty => ty,
-            },
+            Self::Arith(_, a, b, ty) => wider(&wider(ty, &a.ty()), &b.ty()),
+            Self::Total(term, ty) => wider(ty, &term.out[0].ty()),
+            Self::Extreme(_, nf, ty) | Self::Scalar(nf, ty) => of_terms(&nf.terms, ty),
+            Self::Case(_, a, b) => wider(&a.ty(), &b.ty()),
             Self::Bool(..) => Type::Boolean,
         }
     }
@@ -172,4 +169,9 @@ impl Val {
     pub(crate) fn is_lit(&self) -> bool {
         matches!(self, Self::Lit(..) | Self::Null(_))
     }
+}
+
+/// A type with room for the values of both.
+pub(crate) fn wider(a: &Type, b: &Type) -> Type {
+    a.unify(b).unwrap_or(Type::Unknown)
 }

@@ -32,6 +32,9 @@ pub(super) struct Pools {
     links: Vec<(ColumnId, ColumnId)>,
 }
 
+/// Numbers of a query beyond which what lies between them is left out.
+const NUMBERS_MAX: usize = 24;
+
 impl Pools {
     pub(super) fn new(schema: &Schema, queries: [&Query; 2]) -> Self {
         let half = Value::number(BigRational::new(1.into(), 2.into()));
@@ -68,8 +71,18 @@ impl Pools {
                 table.checks.iter().for_each(|check| pools.expr(check, &mut vec![origins.clone()]));
             }
         }
+        pools.between();
         pools.classify();
         pools
+    }
+
+    /// Adds what lies between neighbouring numbers: a condition may leave out no more than that.
+    fn between(&mut self) {
+        let mut numbers: Vec<BigRational> = self.numbers.iter().filter_map(Value::to_rational).collect();
+        numbers.sort();
+        let two = BigRational::from_integer(2.into());
+        let middles = numbers.windows(2).take(NUMBERS_MAX).map(|pair| (&pair[0] + &pair[1]) / &two);
+        self.numbers.extend(middles.map(Value::number));
     }
 
     /// Numbers the classes of linked columns.

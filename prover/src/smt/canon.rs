@@ -92,19 +92,20 @@ impl Canon {
 
     fn term_as_it_stands(&mut self, term: &Term) {
         self.text.push_str("(sum");
-        for (var, rel) in &term.vars {
-            let name = self.named;
-            self.named += 1;
-            self.names.insert(*var, format!("x{name}"));
+        let first = self.named;
+        self.named += term.vars.len();
+        // All before any relation: one that depends on a variable may stand before it.
+        for (i, (var, _)) in term.vars.iter().enumerate() {
+            self.names.insert(*var, format!("x{}", first + i));
             let new = self.bound.insert(*var);
             // The inner one would capture what is said of the outer one. Better no answer than a wrong one.
             assert!(new || self.rough, "a variable is bound inside a term that binds it");
+        }
+        for (i, (_, rel)) in term.vars.iter().enumerate() {
+            self.put(format_args!(" x{}:", first + i));
             match rel {
-                Rel::Table(table) => self.put(format_args!(" x{name}:t{table}")),
-                Rel::Distinct(nf) => {
-                    self.put(format_args!(" x{name}:"));
-                    self.nf("distinct", nf);
-                }
+                Rel::Table(table) => self.put(format_args!("t{table}")),
+                Rel::Distinct(nf) => self.nf("distinct", nf),
             }
         }
         self.text.push('.');

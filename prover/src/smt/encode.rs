@@ -250,8 +250,8 @@ impl<'a> Encoder<'a> {
             (Sort::Bool, Sort::Int) => format!("(ite {} 1 0)", cell.value).into(),
             (Sort::Bool, Sort::Real) => format!("(ite {} 1.0 0.0)", cell.value).into(),
             (_, Sort::Bool) => format!("(not (= {} 0))", cell.value).into(),
-            // Never narrowed: the caller picks the wider of two sorts.
-            (Sort::Real, _) => format!("(to_int {})", cell.value).into(),
+            // Cut off, a number would be another one. Better no answer than a wrong one.
+            (Sort::Real, Sort::Int) => panic!("a number that need not be whole where a whole one is expected"),
             _ => cell.value.clone(),
         }
     }
@@ -340,8 +340,7 @@ impl<'a> Encoder<'a> {
                 }
                 let (na, nb) = (self.null(a), self.null(b));
                 let null = self.join("or", vec![na, nb]);
-                let value = self.polynomial(v, sort);
-                Cell { null, value, sort }
+                self.polynomial(v, null, sort)
             }
             Val::Call { name, args, strict, .. } => {
                 let cells: Vec<Cell> = args.iter().map(|a| self.val(a)).collect();
@@ -446,22 +445,25 @@ impl<'a> Encoder<'a> {
         Cell { null, value, sort }
     }
 
-    /// The value of an arithmetic expression, products expanded, so that sums of products compare.
-    fn polynomial(&mut self, v: &V, sort: Sort) -> S {
+    /// An arithmetic expression, products expanded, so that sums of products compare.
+    fn polynomial(&mut self, v: &V, null: S, sort: Sort) -> Cell {
         let Some(polynomial) = expand(v) else {
             self.cx.cap("monomials of one product");
             let cell = Cell { null: "false".into(), value: "0".into(), sort: Sort::Int };
             // Without an expansion the expression is a value of its own.
             let symbol = self.symbol(&format!("large {v:?}"));
-            return self.apply(&format!("f{symbol}"), &[cell], sort);
+            let value = self.apply(&format!("f{symbol}"), &[cell], sort);
+            return Cell { null, value, sort };
         };
+        let cells: HashMap<V, Cell> = polynomial.keys().flatten().map(|atom| (atom.clone(), self.val(atom))).collect();
+        let whole = polynomial.values().all(BigRational::is_integer);
+        let sort = cells.values().fold(if whole { sort } else { Sort::Real }, |sort, c| Self::wider(sort, c.sort));
         let mut summands = Vec::new();
         for (atoms, coefficient) in polynomial {
             let number = rational_text(&coefficient, sort);
             let mut product: Option<S> = None;
             for atom in &atoms {
-                let cell = self.val(atom);
-                let value = Self::coerce(&cell, sort);
+                let value = Self::coerce(&cells[atom], sort);
                 product = Some(match product {
                     None => value,
                     Some(before) => {
@@ -477,11 +479,12 @@ impl<'a> Encoder<'a> {
                 Some(p) => format!("(* {number} {p})"),
             });
         }
-        match summands.len() {
+        let value = match summands.len() {
             0 => sort.default().into(),
             1 => self.share(summands.remove(0), sort),
             _ => self.share(format!("(+ {})", summands.join(" ")), sort),
-        }
+        };
+        Cell { null, value, sort }
     }
 
     pub(crate) fn formula(&mut self, f: &F) -> S {
