@@ -321,7 +321,7 @@ fn expressions() {
         ),
         (
             "SELECT -b, - 1, +b, 1 - -2.5, b / 2, MOD(b, 2) FROM r",
-            "r | (0 sub:integer #1), -1, #1, (1 sub:decimal -2.5), (#1 div:integer 2), (#1 rem:integer 2)",
+            "r | (0 sub:integer #1), -1, #1, (1 sub:decimal -2.5), cast((#1 div:integer 2) as decimal), (#1 rem:integer 2)",
         ),
         (
             "SELECT 1 FROM r WHERE c LIKE 'a%' AND c NOT LIKE 'b!%' ESCAPE '!' AND c || 'x' = 'yx'",

@@ -388,13 +388,13 @@ pub(crate) fn exists(cx: &Cx<'_>, mut term: Term) -> F {
     term.out = Vec::new();
     make::or(simplify(cx, term, Mode::Set).into_iter().map(|mut term| {
         let outside = split_independent(&mut term);
-        let parts = components(term).into_iter().map(|part| cx.intern_exists(&part));
+        let parts = components(&term).into_iter().map(|part| cx.intern_exists(&part));
         make::and(std::iter::once(outside).chain(parts))
     }))
 }
 
 /// The rows of a term that exist independently of each other, apart: `∃x y. φ(x) ∧ ψ(y)` is `∃x. φ(x) ∧ ∃y. ψ(y)`.
-fn components(term: Term) -> Vec<Term> {
+fn components(term: &Term) -> Vec<Term> {
     let mut free = FreeVars::default();
     let mut together = UnionFind::new(term.vars.len());
     let mut join = |vars: &BTreeSet<Var>| {

@@ -14,6 +14,9 @@ use super::constraints::{Constraints, collide, has_parent};
 use super::minimise::plain_values;
 use super::pool::Pools;
 
+/// How often a column that need not be whole gets a value between the numbers of the queries.
+const BETWEEN_PERCENT: u32 = 20;
+
 /// How often a row that a constraint rejects is drawn again.
 const ATTEMPTS: usize = 8;
 
@@ -271,6 +274,11 @@ impl<'s> Generator<'s> {
             Type::Integer | Type::Decimal | Type::Double | Type::Unknown if widen => {
                 let more = self.pools.numbers.iter().choose(rng).cloned();
                 more.filter(|_| attempt.is_multiple_of(2)).unwrap_or_else(|| Value::int(rng.random_range(0..8)))
+            }
+            Type::Decimal | Type::Double
+                if !self.pools.between.is_empty() && rng.random_range(0..100) < BETWEEN_PERCENT =>
+            {
+                choose(&self.pools.between, rng)
             }
             Type::Integer | Type::Decimal | Type::Double | Type::Unknown => choose(&draw.numbers, rng),
             Type::Other(_) => choose(&[Value::Text("a".to_owned()), Value::Text("b".to_owned())], rng),

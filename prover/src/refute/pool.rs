@@ -19,6 +19,8 @@ pub(super) struct Pools {
     pub tables: BTreeSet<TableId>,
     /// Exact numbers.
     pub numbers: BTreeSet<Value>,
+    /// Numbers between those, for columns that need not be whole.
+    pub between: Vec<Value>,
     pub texts: BTreeSet<String>,
     pub dates: BTreeSet<String>,
     pub times: BTreeSet<String>,
@@ -76,13 +78,13 @@ impl Pools {
         pools
     }
 
-    /// Adds what lies between neighbouring numbers: a condition may leave out no more than that.
+    /// Finds what lies between neighbouring numbers: a condition may leave out no more than that.
     fn between(&mut self) {
         let mut numbers: Vec<BigRational> = self.numbers.iter().filter_map(Value::to_rational).collect();
         numbers.sort();
         let two = BigRational::from_integer(2.into());
         let middles = numbers.windows(2).take(NUMBERS_MAX).map(|pair| (&pair[0] + &pair[1]) / &two);
-        self.numbers.extend(middles.map(Value::number));
+        self.between = middles.map(Value::number).collect();
     }
 
     /// Numbers the classes of linked columns.
