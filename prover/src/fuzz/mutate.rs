@@ -89,8 +89,8 @@ fn expressions(expr: &Expr, schema: &Schema, uses: &BTreeMap<String, String>) ->
 fn constants(value: &Value) -> Vec<String> {
     match value {
         Value::Number(text, _) => match text.parse::<u64>() {
-            Ok(0) => vec!["1".to_owned()],
-            Ok(n) => vec![(n + 1).to_string(), (n - 1).to_string()],
+            Ok(0) => vec!["1".to_owned(), "0.5".to_owned()],
+            Ok(n) => vec![(n + 1).to_string(), (n - 1).to_string(), format!("{n}.5")],
             Err(_) => vec!["0.75".to_owned(), "1".to_owned()],
         },
         Value::SingleQuotedString(text) => {

@@ -109,7 +109,8 @@ impl<'a> Gen<'a> {
     /// A constant.
     pub(super) fn literal(&mut self, ty: Ty) -> String {
         let text = match ty {
-            Ty::Int => self.one(&["0", "1", "1", "2", "2", "3", "(-1)", "4294967297"]),
+            // Fractions too: whole numbers and others meet in CASE, UNION and comparisons.
+            Ty::Int => self.one(&["0", "1", "1", "2", "2", "3", "(-1)", "1.5", "4294967297"]),
             Ty::Bool => self.one(&["TRUE", "FALSE"]),
             Ty::Text => self.one(&["'x'", "'x'", "'y'", "'z'", "''", "'x and'", "'it''s'"]),
             Ty::Dec => self.one(&["0.50", "1.50", "1.25", "2.00"]),

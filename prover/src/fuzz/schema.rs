@@ -119,9 +119,9 @@ pub fn schema(rng: &mut Rng) -> Schema {
 
 fn column_type(rng: &mut Rng) -> Ty {
     match rng.random_range(0..100) {
-        0..55 => Ty::Int,
-        55..75 => Ty::Text,
-        75..92 => Ty::Bool,
+        0..50 => Ty::Int,
+        50..68 => Ty::Text,
+        68..85 => Ty::Bool,
         _ => Ty::Dec,
     }
 }
