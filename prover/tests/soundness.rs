@@ -282,3 +282,60 @@ fn what_is_left_when_the_work_is_used_up_is_no_proof() {
         assert!(!matches!(verdict, Verdict::Proven(_)), "proven with {work_total} steps");
     }
 }
+
+#[test]
+fn what_an_unknown_function_yields_is_no_truth_value_and_no_text() {
+    let schema = "CREATE TABLE t(a INT, p BOOLEAN, dt DATE, d2 DATE)";
+    for value in ["gcd(a, 10)", "dt - d2"] {
+        let five = format!("FROM t WHERE {value} = 5");
+        never_proven(schema, &format!("SELECT {value} {five}"), &format!("SELECT TRUE {five}"));
+        never_proven(schema, &format!("SELECT DISTINCT {value} {five}"), &format!("SELECT DISTINCT TRUE {five}"));
+        never_proven_or_read(
+            schema,
+            &format!("SELECT a FROM t WHERE {value} = TRUE"),
+            &format!("SELECT a FROM t WHERE {value} <> FALSE"),
+        );
+        never_proven_or_read(
+            schema,
+            &format!("SELECT a FROM t WHERE {value} = '05' AND {value} = '5'"),
+            "SELECT a FROM t WHERE FALSE",
+        );
+        never_proven_or_read(
+            schema,
+            &format!("SELECT COALESCE({value}, TRUE) {five}"),
+            &format!("SELECT {value} {five}"),
+        );
+    }
+    assert!(proven(schema, "SELECT a FROM t WHERE gcd(a, 2) = 5", "SELECT a FROM t WHERE NOT gcd(a, 2) <> 5"));
+}
+
+#[test]
+fn an_inner_average_of_whole_numbers_is_not_that_of_doubles() {
+    let schema =
+        "CREATE TABLE t(a INT, b INT, e DOUBLE PRECISION); CREATE TABLE v(k INT, b INT); CREATE TABLE u(a INT)";
+    let query = |average: &str| format!("SELECT 1 FROM u WHERE EXISTS (SELECT 1 FROM v WHERE v.k = ({average}))");
+    let doubles =
+        "SELECT AVG(x) FROM (SELECT a AS x FROM t WHERE t.b = v.b UNION ALL SELECT e FROM t WHERE FALSE) AS q";
+    never_proven(schema, &query(doubles), &query("SELECT AVG(a) FROM t WHERE t.b = v.b"));
+}
+
+#[test]
+fn a_number_in_a_column_of_doubles_is_rounded() {
+    let schema = "CREATE TABLE t(a INT, d DECIMAL(10,2), e DOUBLE PRECISION)";
+    let both = "(SELECT e AS x FROM t UNION ALL SELECT d FROM t WHERE d = 0.1 OR d = 0.2) AS q";
+    never_proven(
+        schema,
+        &format!("SELECT x FROM {both} WHERE x = 0.1 OR x = 0.2"),
+        "SELECT e FROM t WHERE e = 0.1 OR e = 0.2",
+    );
+}
+
+#[test]
+fn a_root_of_an_exact_number_may_have_more_digits() {
+    let schema = "CREATE TABLE t(a INT, d DECIMAL(10,2), e DOUBLE PRECISION)";
+    for function in ["SQRT(#)", "POWER(#, 40)", "EXP(#)", "LN(#)"] {
+        let of = |column: &str| format!("SELECT {} FROM t WHERE a = d", function.replace('#', column));
+        never_proven(schema, &of("a"), &of("d"));
+    }
+    never_proven(schema, "SELECT STDDEV(a) FROM t WHERE a = e", "SELECT STDDEV(e) FROM t WHERE a = e");
+}

@@ -34,6 +34,7 @@ fn pick(hash: u64, ty: &Type) -> Value {
     match ty {
         Type::Boolean => Value::Bool(small % 2 == 1),
         Type::Integer | Type::Decimal | Type::Unknown => Value::Int(small - 1),
+        ty if *ty == Type::opaque() => Value::Int(small - 1),
         Type::Double => Value::int(small - 1).to_double().map_or(Value::Null, Value::Double),
         Type::Text | Type::Other(_) => Value::Text(TEXTS[usize::try_from(small).unwrap_or_default()].to_owned()),
         Type::Date => Value::Text(date),

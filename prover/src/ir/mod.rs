@@ -60,14 +60,16 @@ impl Assumption {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::TextEqualityIsIdentity => {
-                "texts are equal only if they are the same bytes (no folding of case, accents or blanks)"
+                "texts, and values of types such as INTERVAL, are equal only if they are the same (no folding of case, accents or blanks)"
             }
             Self::NoPaddingOrTruncation => "CHAR(n) is not padded and values fit their VARCHAR(n) or DECIMAL(p, s)",
             Self::ExactArithmetic => "numbers that are not doubles neither overflow nor are rounded by +, - and *",
             Self::ExactSums => {
                 "SUM of whole numbers is not rounded, raises an error where it overflows, and is divided as they are"
             }
-            Self::DoubleEqualityIsIdentity => "doubles are never NaN or -0.0, so equal ones are the same",
+            Self::DoubleEqualityIsIdentity => {
+                "doubles, REAL among them, are never NaN or -0.0, so equal ones are the same"
+            }
             Self::NoRuntimeError => "no expression raises an error on the data (division by zero, a failed cast)",
             Self::ScalarSubqueryAtMostOneRow => "a scalar subquery yields at most one row",
             Self::AvgIsExactQuotient => "AVG of exact numbers is SUM divided by COUNT, not rounded",

@@ -28,11 +28,18 @@ pub enum Type {
     Timestamp,
     /// Any other type, by its lower-case name. Values of it only exist in columns and uninterpreted functions.
     Other(String),
-    /// The type of a bare NULL and of the result of a function nothing is known about; unifies with every type.
+    /// The type of a bare NULL; unifies with every type.
     Unknown,
 }
 
 impl Type {
+    /// The type of the result of a function nothing is known about. It meets itself and NULL, and in a comparison
+    /// numbers, but is no truth value and no text.
+    #[must_use]
+    pub fn opaque() -> Self {
+        Self::Other("unknown".to_owned())
+    }
+
     /// Integer, Decimal or Double.
     pub fn is_numeric(&self) -> bool {
         matches!(self, Self::Integer | Self::Decimal | Self::Double)

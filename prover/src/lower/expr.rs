@@ -405,7 +405,7 @@ fn calendar(op: ArithmeticOp, a: &Type, b: &Type) -> Option<(&'static str, Type)
         ArithmeticOp::Add if is_temporal(a) && shifts(b) => Some(("date_add_op", a.clone())),
         ArithmeticOp::Add if is_temporal(b) && shifts(a) => Some(("add_date_op", b.clone())),
         ArithmeticOp::Sub if is_temporal(a) && shifts(b) => Some(("date_sub_op", a.clone())),
-        ArithmeticOp::Sub if is_temporal(a) && a == b => Some(("date_diff_op", Type::Unknown)),
+        ArithmeticOp::Sub if is_temporal(a) && a == b => Some(("date_diff_op", Type::opaque())),
         ArithmeticOp::Add if is_interval(a) && is_interval(b) => Some(("interval_add_op", interval())),
         ArithmeticOp::Sub if is_interval(a) && is_interval(b) => Some(("interval_sub_op", interval())),
         ArithmeticOp::Mul if is_interval(a) && b.is_numeric() => Some(("interval_mul_op", interval())),

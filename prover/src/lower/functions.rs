@@ -362,7 +362,9 @@ fn arguments(list: &ast::FunctionArgumentList) -> Result<(bool, Vec<Argument<'_>
 
 /// Whether a function is known to be deterministic.
 pub(super) fn is_known(name: &str, ty: &Type) -> bool {
-    *ty != Type::Unknown || name.ends_with("_op") || matches!(name, "greatest" | "least" | "interval")
+    !matches!(*ty, Type::Unknown) && *ty != Type::opaque()
+        || name.ends_with("_op")
+        || matches!(name, "greatest" | "least" | "interval")
 }
 
 /// The date in a text or timestamp. Words such as `now` are not constants.
@@ -408,7 +410,7 @@ fn result(name: &str, args: &[Expr]) -> Result<(String, Type)> {
         "to_timestamp" | "from_unixtime" | "timestampadd" => (name, Type::Timestamp),
         "isnull" if args.len() == 1 => return no("isnull"),
         "starts_with" | "ends_with" | "contains" | "regexp_like" | "regexp_matches" => (name, Type::Boolean),
-        _ => (name, Type::Unknown),
+        _ => (name, Type::opaque()),
     };
     Ok((name.to_owned(), ty))
 }

@@ -191,7 +191,7 @@ impl Lowerer<'_> {
     pub(super) fn truth(&mut self, mut expr: Expr) -> Result<Expr> {
         match expr.ty() {
             Type::Boolean => Ok(expr),
-            Type::Unknown => {
+            ty if ty == Type::Unknown || ty == Type::opaque() => {
                 if let Expr::Call { ty, .. } = &mut expr {
                     *ty = Type::Boolean;
                 }
@@ -227,6 +227,10 @@ impl Lowerer<'_> {
             }
             (a, b) if a == b => Ok(expr),
             (Type::Boolean, t) if t.is_numeric() => Ok(self.number(expr)),
+            // Rounded to the nearest double, which is another number than the one that was.
+            (a, Type::Double) if a.is_numeric() => {
+                Ok(Expr::Cast { value: Box::new(expr), to: Type::Double, target: "double".to_owned() })
+            }
             (a, t) if a.is_numeric() && t.is_numeric() => Ok(expr),
             (Type::Text, t) if is_temporal(t) => match &expr {
                 Expr::Literal(Value::Text(text), _) => literal::temporal(text, t),
@@ -265,7 +269,9 @@ impl Lowerer<'_> {
             }
         }
         let types = plan.types();
-        let fits = |a: &Type, b: &Type| a == b || *a == Type::Unknown || a.is_numeric() && b.is_numeric();
+        let fits = |a: &Type, b: &Type| {
+            a == b || *a == Type::Unknown || a.is_numeric() && b.is_numeric() && *b != Type::Double
+        };
         if types.iter().zip(targets).all(|(a, b)| fits(a, b)) {
             return Ok(plan);
         }

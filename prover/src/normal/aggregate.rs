@@ -170,7 +170,8 @@ pub(crate) fn of_bag(cx: &Cx<'_>, name: &str, nf: Nf, ty: &Type) -> V {
         nf.terms.sort();
         nf.terms.dedup();
     }
-    if nf.terms.is_empty() && NULL_OVER_NOTHING.contains(&name) {
+    let plain = name.split_once(' ').map_or(name, |(plain, _)| plain);
+    if nf.terms.is_empty() && NULL_OVER_NOTHING.contains(&plain) {
         return make::null(ty.clone());
     }
     let made = |terms| Rc::new(Val::OfBag(name.to_owned(), Rc::new(Nf { terms }), ty.clone()));

@@ -49,10 +49,11 @@ const STRICT: &[&str] = &[
 ];
 
 /// Functions from numbers to a number in which nothing but the values of the numbers counts.
-const NUMERIC: &[&str] = &[
-    "abs", "ceil", "ceiling", "exp", "floor", "greatest", "least", "ln", "log", "log10", "log2", "mod", "power",
-    "round", "sign", "sqrt", "trunc", "truncate",
-];
+const NUMERIC: &[&str] =
+    &["abs", "ceil", "ceiling", "floor", "greatest", "least", "mod", "round", "sign", "trunc", "truncate"];
+
+/// Functions that some engines compute with more digits for exact numbers than for doubles.
+const ROUNDED: &[&str] = &["cbrt", "exp", "ln", "log", "log10", "log2", "pow", "power", "sqrt"];
 
 type Scopes = Vec<Vec<V>>;
 
@@ -381,7 +382,12 @@ impl<'a> Builder<'a> {
             }
             AggregateFunction::Sum => aggregate::of_bag(self.cx, "sum", group, ty),
             AggregateFunction::Avg => aggregate::of_bag(self.cx, "avg", group, ty),
-            AggregateFunction::Other(name) => aggregate::of_bag(self.cx, name, group, ty),
+            AggregateFunction::Other(name) if aggregate::is_of_set(name) => aggregate::of_bag(self.cx, name, group, ty),
+            // Computed with other digits for numbers of another type.
+            AggregateFunction::Other(name) => {
+                let types: Vec<String> = aggregate.args.iter().map(|a| a.ty().to_string()).collect();
+                aggregate::of_bag(self.cx, &format!("{name} of {}", types.join(", ")), group, ty)
+            }
         })
     }
 
@@ -607,7 +613,7 @@ fn call_symbol(name: &str, args: &[Expr]) -> Result<String, Reason> {
     if NUMERIC.contains(&name) || !args.iter().any(|a| a.ty().is_numeric() || a.ty() == Type::Unknown) {
         return Ok(name.to_owned());
     }
-    if args.iter().any(|a| a.ty() == Type::Decimal) {
+    if args.iter().any(|a| a.ty() == Type::Decimal) && !ROUNDED.contains(&name) {
         return Err(Reason::Unsupported(format!("{name} of a decimal, which may show its scale")));
     }
     // The position of a part of a text is a number and nothing else.

@@ -178,10 +178,14 @@ fn replace_equal(cx: &Cx<'_>, term: &mut Term) -> bool {
         let columns = class.iter().filter(|v| *v != first && rank(v).0 == 1);
         known.extend(columns.map(|v| (v.clone(), first.clone())));
     }
-    if known.is_empty() {
+    let rows = term.vars.iter().filter_map(|(var, rel)| match rel {
+        Rel::Table(table) => Some((*table, cx.row(*var, rel))),
+        Rel::Distinct(_) => None,
+    });
+    let rewrite = subst::Equal { values: known, rows: rows.collect(), schema: cx.schema };
+    if rewrite.values.is_empty() && rewrite.rows.is_empty() {
         return false;
     }
-    let rewrite = subst::Values(&known);
     let mut walk = Walk::new(cx, &rewrite);
     let new = Term {
         vars: term.vars.clone(),

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::term::{Col, F, Formula, Nf, Rel, Term, V, Val, Var};
 use super::{Cx, aggregate, make, simplify};
 use crate::eval;
-use crate::ir::{Expr, Type, Value};
+use crate::ir::{Expr, Schema, TableId, Type, Value};
 
 /// A replacement for scalars and formulas, applied outside in; what it leaves alone is rebuilt from its parts by the
 /// constructors, which simplify again.
@@ -31,16 +31,37 @@ impl Rewrite for Rows<'_> {
     }
 }
 
-/// Replaces values by equal ones.
-pub(crate) struct Values<'a>(pub(crate) &'a HashMap<V, V>);
+/// Replaces values by equal ones, and the row that a key looks up by that row where it is at hand.
+pub(crate) struct Equal<'a> {
+    pub(crate) values: HashMap<V, V>,
+    /// Rows at hand, with their tables.
+    pub(crate) rows: Vec<(TableId, Vec<V>)>,
+    pub(crate) schema: &'a Schema,
+}
 
-impl Rewrite for Values<'_> {
+impl Equal<'_> {
+    /// The row at hand with this key, no part of which is NULL.
+    fn row(&self, table: TableId, key: usize, at: &[V]) -> Option<&[V]> {
+        let columns = &self.schema.tables[table].keys[key].columns;
+        let has_key = |row: &[V]| columns.iter().zip(at).all(|(c, v)| row[*c] == *v && v.never_null());
+        self.rows.iter().find(|(t, row)| *t == table && has_key(row)).map(|(_, row)| &row[..])
+    }
+}
+
+impl Rewrite for Equal<'_> {
     fn val(&self, v: &V) -> Option<V> {
-        self.0.get(v).cloned()
+        let value = self.values.get(v).cloned();
+        value.or_else(|| match &**v {
+            Val::Lookup { table, key, at, column, .. } => Some(self.row(*table, *key, at)?[*column].clone()),
+            _ => None,
+        })
     }
 
-    fn formula(&self, _: &F) -> Option<F> {
-        None
+    fn formula(&self, f: &F) -> Option<F> {
+        match &**f {
+            Formula::Has { table, key, at } => self.row(*table, *key, at).map(|_| make::yes()),
+            _ => None,
+        }
     }
 }
 

@@ -173,5 +173,6 @@ impl Val {
 
 /// A type with room for the values of both.
 pub(crate) fn wider(a: &Type, b: &Type) -> Type {
-    a.unify(b).unwrap_or(Type::Unknown)
+    // Not the type of NULL, beside which the next one would count alone.
+    a.unify(b).unwrap_or_else(|| Type::Other("of several types".to_owned()))
 }

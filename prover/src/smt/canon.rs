@@ -265,7 +265,8 @@ impl Canon {
                 self.text.push(')');
             }
             Val::Extreme(max, nf, _) => self.nf(if *max { "max" } else { "min" }, nf),
-            Val::OfBag(name, nf, _) => self.nf(name, nf),
+            // The average of whole numbers is not that of doubles.
+            Val::OfBag(name, nf, ty) => self.nf(&format!("{name} {ty}"), nf),
             Val::Scalar(nf, _) => self.nf("scalar", nf),
             Val::Lookup { table, key, at, column, .. } => {
                 self.list(format_args!("lookup t{table} k{key} c{column}"), at);

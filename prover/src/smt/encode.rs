@@ -249,7 +249,7 @@ impl<'a> Encoder<'a> {
             (Sort::Int, Sort::Real) => format!("(to_real {})", cell.value).into(),
             (Sort::Bool, Sort::Int) => format!("(ite {} 1 0)", cell.value).into(),
             (Sort::Bool, Sort::Real) => format!("(ite {} 1.0 0.0)", cell.value).into(),
-            (_, Sort::Bool) => format!("(not (= {} 0))", cell.value).into(),
+            (_, Sort::Bool) => panic!("a number where a truth value is expected"),
             // Cut off, a number would be another one. Better no answer than a wrong one.
             (Sort::Real, Sort::Int) => panic!("a number that need not be whole where a whole one is expected"),
             _ => cell.value.clone(),

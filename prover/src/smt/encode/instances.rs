@@ -248,9 +248,6 @@ impl Encoder<'_> {
                 }
                 let at: Vec<V> = key.columns.iter().map(|c| row.columns[*c].clone()).collect();
                 let looked_up = simplify::lookup_row(self.cx, row.table, k, &at);
-                if looked_up == row.columns {
-                    continue;
-                }
                 let given = make::and(at.iter().map(|v| make::not(make::is_null(v))));
                 let equal = make::and(
                     std::iter::once(subst::has(row.table, k, at))
