@@ -63,7 +63,9 @@ impl Assumption {
                 "texts, and values of types such as INTERVAL, are equal only if they are the same (no folding of case, accents or blanks)"
             }
             Self::NoPaddingOrTruncation => "CHAR(n) is not padded and values fit their VARCHAR(n) or DECIMAL(p, s)",
-            Self::ExactArithmetic => "numbers that are not doubles neither overflow nor are rounded by +, - and *",
+            Self::ExactArithmetic => {
+                "numbers that are not doubles, quotients and seconds among them, neither overflow nor are rounded by +, - and *, and a quotient does not depend on how many digits its operands have"
+            }
             Self::ExactSums => {
                 "SUM of whole numbers is not rounded, raises an error where it overflows, and is divided as they are"
             }
@@ -75,7 +77,9 @@ impl Assumption {
             Self::AvgIsExactQuotient => "AVG of exact numbers is SUM divided by COUNT, not rounded",
             Self::BooleanIsOneOrZero => "booleans are the numbers 1 and 0",
             Self::OrderNotCompared => "the order of the rows does not count",
-            Self::FunctionsAreDeterministic => "functions return the same for the same arguments",
+            Self::FunctionsAreDeterministic => {
+                "functions return the same for equal arguments, of whatever size they are declared"
+            }
             Self::CaseKeepsBranchTypes => "CASE yields the value of its branch, not converted to the type of others",
             Self::RowsCompareByParts => {
                 "rows of several values compare part by part: (a, b) = (c, d) is a = c AND b = d"

@@ -33,8 +33,8 @@ pub enum Type {
 }
 
 impl Type {
-    /// The type of the result of a function nothing is known about. It meets itself and NULL, and in a comparison
-    /// numbers, but is no truth value and no text.
+    /// The type of the result of a function nothing is known about. It meets itself and NULL: beside anything else an
+    /// engine converts one of the two, and which one is not known.
     #[must_use]
     pub fn opaque() -> Self {
         Self::Other("unknown".to_owned())

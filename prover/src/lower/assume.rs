@@ -57,6 +57,9 @@ pub(super) fn expr(expr: &Expr, set: &mut Set) {
                     set.insert(Assumption::NoRuntimeError);
                 }
             }
+            if *ty == Type::Decimal && (name.starts_with("extract_") || name == "second" || name == "unix_timestamp") {
+                set.insert(Assumption::ExactArithmetic);
+            }
             if !is_known(name, ty) {
                 set.insert(Assumption::FunctionsAreDeterministic);
             }

@@ -42,11 +42,6 @@ impl Lowerer<'_> {
 
     /// A comparison of two values.
     pub(super) fn compare(&mut self, op: CompareOp, a: Expr, b: Expr) -> Result<Expr> {
-        let is_number = |e: &Expr| e.ty().is_numeric();
-        let is_opaque = |e: &Expr| e.ty() == crate::ir::Type::opaque();
-        if is_opaque(&a) && is_number(&b) || is_number(&a) && is_opaque(&b) {
-            return Ok(Expr::Compare(op, Box::new(a), Box::new(b)));
-        }
         let (a, b, _) = self.unify(a, b)?;
         Ok(Expr::Compare(op, Box::new(a), Box::new(b)))
     }

@@ -106,6 +106,9 @@ const NOT_DETERMINISTIC: &[&str] = &[
 
 /// Aggregates and others that are not functions of a row.
 const NOT_SCALAR: &[&str] = &[
+    // They tell apart what is equal.
+    "typeof",
+    "pg_typeof",
     "total",
     "product",
     "median",
@@ -397,7 +400,7 @@ fn result(name: &str, args: &[Expr]) -> Result<(String, Type)> {
         "lower" | "upper" | "lcase" | "ucase" | "trim" | "ltrim" | "rtrim" | "btrim" | "replace" | "concat"
         | "concat_ws" | "left" | "right" | "lpad" | "rpad" | "repeat" | "reverse" | "translate" | "initcap" | "md5"
         | "hex" | "to_char" | "chr" | "format" | "date_format" | "regexp_replace" | "quote" | "space"
-        | "split_part" | "overlay" | "insert" | "typeof" | "soundex" => (name, Type::Text),
+        | "split_part" | "overlay" | "insert" | "soundex" => (name, Type::Text),
         "length" | "len" | "octet_length" | "bit_length" | "position" | "instr" | "strpos" | "locate" | "ascii"
         | "unicode" | "year" | "month" | "day" | "hour" | "minute" | "quarter" | "week" | "dayofweek"
         | "dayofmonth" | "dayofyear" | "weekday" | "datediff" | "sign" | "crc32" | "bit_count" => (name, Type::Integer),

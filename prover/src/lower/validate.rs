@@ -163,10 +163,6 @@ impl Checker<'_> {
                 return parts.iter().try_for_each(|part| self.typed(part, &Type::Boolean));
             }
             Expr::Not(part) | Expr::IsTruth(part, _) => return self.typed(part, &Type::Boolean),
-            // The result of an unknown function may be a number.
-            Expr::Compare(_, a, b)
-                if a.ty() == Type::opaque() && b.ty().is_numeric()
-                    || a.ty().is_numeric() && b.ty() == Type::opaque() => {}
             Expr::Compare(_, a, b) | Expr::Same(a, b) => unify(&a.ty(), &b.ty(), "a comparison")?,
             Expr::Arithmetic(_, a, b, ty) => {
                 let fits = ty.is_numeric() && fits(&a.ty(), ty) && fits(&b.ty(), ty);

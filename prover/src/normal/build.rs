@@ -52,9 +52,6 @@ const STRICT: &[&str] = &[
 const NUMERIC: &[&str] =
     &["abs", "ceil", "ceiling", "floor", "greatest", "least", "mod", "round", "sign", "trunc", "truncate"];
 
-/// Functions that some engines compute with more digits for exact numbers than for doubles.
-const ROUNDED: &[&str] = &["cbrt", "exp", "ln", "log", "log10", "log2", "pow", "power", "sqrt"];
-
 type Scopes = Vec<Vec<V>>;
 
 /// Builds the normal form of a plan.
@@ -383,6 +380,9 @@ impl<'a> Builder<'a> {
             AggregateFunction::Sum => aggregate::of_bag(self.cx, "sum", group, ty),
             AggregateFunction::Avg => aggregate::of_bag(self.cx, "avg", group, ty),
             AggregateFunction::Other(name) if aggregate::is_of_set(name) => aggregate::of_bag(self.cx, name, group, ty),
+            AggregateFunction::Other(name) if aggregate.args.iter().any(|a| a.ty() == Type::Decimal) => {
+                return Err(Reason::Unsupported(format!("{name} of a decimal, whose digits depend on its scale")));
+            }
             // Computed with other digits for numbers of another type.
             AggregateFunction::Other(name) => {
                 let types: Vec<String> = aggregate.args.iter().map(|a| a.ty().to_string()).collect();
@@ -433,7 +433,7 @@ impl<'a> Builder<'a> {
             }
             Expr::Cast { value, to, target } => {
                 let written = value.ty();
-                if written == Type::Decimal && !to.is_numeric() {
+                if (written == Type::Decimal || written == Type::opaque()) && !to.is_numeric() {
                     return Err(Reason::Unsupported(format!("cast of a decimal to {target}, which shows its scale")));
                 }
                 let value = self.expr(value, scopes)?;
@@ -610,10 +610,11 @@ fn number(n: u64) -> V {
 /// and not the same text; so, except where only the number counts, types of numbers are part of the name, and a decimal,
 /// whose scale is not known here, has no such name.
 fn call_symbol(name: &str, args: &[Expr]) -> Result<String, Reason> {
-    if NUMERIC.contains(&name) || !args.iter().any(|a| a.ty().is_numeric() || a.ty() == Type::Unknown) {
+    let may_be_number = |a: &Expr| a.ty().is_numeric() || a.ty() == Type::Unknown || a.ty() == Type::opaque();
+    if NUMERIC.contains(&name) || !args.iter().any(may_be_number) {
         return Ok(name.to_owned());
     }
-    if args.iter().any(|a| a.ty() == Type::Decimal) && !ROUNDED.contains(&name) {
+    if args.iter().any(|a| a.ty() == Type::Decimal || a.ty() == Type::opaque()) {
         return Err(Reason::Unsupported(format!("{name} of a decimal, which may show its scale")));
     }
     // The position of a part of a text is a number and nothing else.
