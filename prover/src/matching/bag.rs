@@ -333,7 +333,7 @@ fn bijections(cx: &Cx<'_>, left: &Term, right: &Term) -> Vec<Vec<usize>> {
     search(&mut Vec::new(), &labels(&l), &labels(&r), &score, BIJECTIONS_MAX, &mut others);
     others.retain(|mapping| !found.contains(mapping));
     found.extend(others);
-    if found.len() > BIJECTIONS_MAX {
+    if found.len() >= BIJECTIONS_MAX {
         cx.cap("mappings of rows");
         found.truncate(BIJECTIONS_MAX);
     }
