@@ -4,9 +4,9 @@
 //!
 //! ```text
 //! cli
-//!  └─ hunt, triage
-//!       └─ dbms                                        the outside world, behind a trait
-//!            └─ oracle, generate, caq, corpus, compare, sql     pure
+//!  └─ discover, hunt, triage
+//!       └─ llm, dbms, store                                    the outside world, behind traits
+//!            └─ oracle, generate, plan, caq, corpus, compare, sql     pure
 //! ```
 
 pub mod caq;
@@ -17,9 +17,13 @@ pub mod compare;
 pub mod config;
 pub mod corpus;
 pub mod dbms;
+pub mod discover;
 pub mod generate;
 pub mod hunt;
+pub mod llm;
 pub mod oracle;
+pub mod plan;
 pub mod rng;
 pub mod sql;
+pub mod store;
 pub mod triage;

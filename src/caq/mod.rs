@@ -17,4 +17,5 @@ mod collation;
 pub mod fill;
 pub mod names;
 pub mod proof;
+pub mod query;
 pub mod template;

@@ -1,0 +1,1 @@
+//! Large language models: asking them, what it costs, recording and replaying.
