@@ -7,7 +7,7 @@ PROVER = ./target/release/caqtus-prover
 # For `make proofs`, seconds per pair. Long, so that the repeatable limits decide and not the machine.
 PROOF_DEADLINE ?= 120
 
-.PHONY: demo proofs prover test tools z3
+.PHONY: demo proofs prover queries test tools z3
 
 # Builds, fetches and builds an old SQLite, hunts on it, and shows the first finding there and on the current version.
 demo: tools
@@ -45,6 +45,16 @@ proofs: prover
 	  $(PROVER) prove --pairs target/proofs/apart.jsonl --json --deadline $(PROOF_DEADLINE) >> target/proofs/answers.jsonl; \
 	  test $$? -le 2
 	$(CAQTUS) oracle record --prover "$$($(PROVER) --version)" < target/proofs/answers.jsonl > corpus/proofs.jsonl
+
+# Checks the store's queries against the migrations and writes `.sqlx`, with which they are checked elsewhere. Needs a
+# server: make queries DATABASE_URL=postgres://user@host/an_empty_database
+queries:
+	@test -n "$(DATABASE_URL)" || { echo "Name an empty database: make queries DATABASE_URL=postgres://…"; exit 1; }
+	psql "$(DATABASE_URL)" -q -v ON_ERROR_STOP=1 -c 'DROP SCHEMA IF EXISTS caqtus CASCADE' -c 'CREATE SCHEMA caqtus'
+	cat migrations/*.sql | PGOPTIONS='-c search_path=caqtus' psql "$(DATABASE_URL)" -q -v ON_ERROR_STOP=1
+	rm -rf .sqlx && mkdir .sqlx && touch src/lib.rs
+	SQLX_OFFLINE=false SQLX_OFFLINE_DIR=$(CURDIR)/.sqlx PGOPTIONS='-c search_path=caqtus' \
+	  DATABASE_URL="$(DATABASE_URL)" cargo check
 
 # The same checks as in continuous integration.
 test: tools z3

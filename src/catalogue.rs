@@ -1,6 +1,6 @@
 //! What ships inside the binary: oracle classes with their proofs, snippets and dialect profiles from `corpus/`.
 
-use crate::caq::class::{ClassError, OracleClass, parse_classes};
+use crate::caq::class::{ClassError, ClassText, OracleClass, parse_classes};
 use crate::caq::proof::{Record, RecordError, attach, parse_records};
 use crate::config::CatalogueSource;
 use crate::corpus::snippet::{Snippet, SnippetError};
@@ -91,6 +91,15 @@ pub fn load(source: &CatalogueSource) -> Result<Catalogue, CatalogueError> {
         None if shipped => records(PROOFS, text(PROOFS).unwrap_or_default())?,
         None => Vec::new(),
     };
+    let stale = attach(&mut classes, records);
+    Ok(Catalogue { classes, stale })
+}
+
+/// Classes that are not in files, with their proofs. `origin` stands for the file in messages.
+pub fn assemble(origin: &str, texts: Vec<ClassText>, records: Vec<Record>) -> Result<Catalogue, ClassError> {
+    let classes: Result<Vec<OracleClass>, ClassError> =
+        texts.into_iter().map(|text| OracleClass::new(origin, text)).collect();
+    let mut classes = classes?;
     let stale = attach(&mut classes, records);
     Ok(Catalogue { classes, stale })
 }

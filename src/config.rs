@@ -4,7 +4,9 @@
 
 use crate::dbms::StatementLimits;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
 
 /// Cases on one database between two changes of its rows and indexes.
 pub const CASES_PER_EPOCH: u32 = 32;
@@ -33,6 +35,21 @@ pub const FINDINGS_PER_FEATURES_MAX: usize = 3;
 
 /// How often the state of a campaign is written, for resumption.
 pub const STATE_EVERY_MS: u64 = 1_000;
+
+/// A prover process that needs longer for one pair is stopped. Long, so that the prover's own repeatable limits decide.
+pub const PROVER_DEADLINE_MS: u64 = 20_000;
+
+/// MiB of memory for one prover process.
+pub const PROVER_MEMORY_MIB: u32 = 2048;
+
+/// A target that needs longer to try a candidate has refused it.
+pub const TRIAL_MS: u64 = 10_000;
+
+/// Cases that a class must pass on each target before it is released.
+pub const CROSS_CHECK_CASES: u64 = 2_000;
+
+/// The longest that these may take on one target.
+pub const CROSS_CHECK_MS: u64 = 60_000;
 
 /// Where classes and their proofs come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +102,92 @@ pub struct ExecutorConfig {
     pub known: Vec<String>,
     /// The flight recorder's file.
     pub recorder: PathBuf,
+}
+
+/// What `caqtus.toml` may say. Options of the command line go before it.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FileConfig {
+    /// The model that is asked.
+    pub model: ModelSection,
+    /// Prices in US dollars, by the model's name.
+    pub prices: BTreeMap<String, PriceSection>,
+    /// What a discovery may cost.
+    pub budget: BudgetSection,
+}
+
+/// The section `[model]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelSection {
+    /// Its name.
+    pub name: Option<String>,
+    /// The endpoint, as in `https://api.openai.com/v1`.
+    pub base_url: Option<String>,
+    /// The environment variable that holds the key.
+    pub key_env: Option<String>,
+    /// Its temperature.
+    pub temperature: Option<f64>,
+    /// Its reasoning effort.
+    pub reasoning_effort: Option<String>,
+}
+
+/// A section `[prices."model"]`, in US dollars.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceSection {
+    /// For a million tokens of prompts.
+    pub input_per_million: f64,
+    /// For a million tokens of answers.
+    pub output_per_million: f64,
+}
+
+/// The section `[budget]`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetSection {
+    /// US dollars.
+    pub usd: Option<f64>,
+    /// Tokens, in and out.
+    pub tokens: Option<u64>,
+    /// Calls.
+    pub calls: Option<u64>,
+}
+
+/// Why `caqtus.toml` cannot be used.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("cannot read {path}")]
+    Read {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// It is not of the expected form.
+    #[error("{path} is no configuration")]
+    Form {
+        /// The file.
+        path: String,
+        /// Where, and what is wrong.
+        #[source]
+        source: Box<toml::de::Error>,
+    },
+}
+
+/// The configuration of a file; of `caqtus.toml` in the working directory, if it is there, when none is named.
+pub fn file_config(path: Option<&Path>) -> Result<FileConfig, ConfigError> {
+    let default = Path::new("caqtus.toml");
+    let path = match path {
+        Some(path) => path,
+        None if default.exists() => default,
+        None => return Ok(FileConfig::default()),
+    };
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: name.clone(), source })?;
+    toml::from_str(&text).map_err(|source| ConfigError::Form { path: name, source: Box::new(source) })
 }
 
 /// The directory for installed engines and caches: `--data-dir`, `$CAQTUS_DATA`, or the user's data directory.

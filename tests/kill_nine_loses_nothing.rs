@@ -2,13 +2,8 @@
 
 mod support;
 
-use std::process::{Command, Stdio};
-use support::{Caqtus, processes_naming, wait_until};
-
-fn kill(signal: &str, pid: u32) {
-    let status = Command::new("kill").arg(signal).arg(pid.to_string()).status().expect("kill runs");
-    assert!(status.success());
-}
+use std::process::Stdio;
+use support::{Caqtus, kill, processes_naming, wait_until};
 
 /// Findings that were reduced. One that a kill caught before that is replaced by its reduced form later.
 fn findings(caqtus: &Caqtus) -> Vec<String> {

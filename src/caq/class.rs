@@ -6,7 +6,7 @@ use super::proof::Edge;
 use super::template::Template;
 use crate::sql::schema::{Schema, SchemaError, parse_columns, parse_schema};
 use crate::sql::types::SqlType;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use thiserror::Error;
@@ -103,146 +103,230 @@ pub enum ClassError {
     },
 }
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawFile {
-    class: Vec<RawClass>,
+struct File {
+    class: Vec<ClassText>,
 }
 
-#[derive(Deserialize)]
+/// A class as it is written, unchecked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawClass {
-    name: String,
+pub struct ClassText {
+    /// Unique name.
+    pub name: String,
+    /// Where the class is from.
     #[serde(default)]
-    origin: String,
+    pub origin: String,
+    /// Why its members are equivalent, in one sentence.
     #[serde(default)]
-    about: String,
-    schema: String,
+    pub about: String,
+    /// The DDL.
+    pub schema: String,
+    /// The placeholders' constraints.
     #[serde(default)]
-    placeholders: BTreeMap<String, String>,
-    members: Vec<RawMember>,
-    #[serde(default)]
-    dialects: Vec<String>,
-    #[serde(default)]
-    assumes: Vec<String>,
+    pub placeholders: BTreeMap<String, String>,
+    /// The members.
+    pub members: Vec<MemberText>,
+    /// The dialects the class is written for; empty means all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dialects: Vec<String>,
+    /// What the equivalence assumes of an engine beyond the standard's semantics.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assumes: Vec<String>,
 }
 
-#[derive(Deserialize)]
+/// A member as it is written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-enum RawMember {
+pub enum MemberText {
+    /// A query.
     Sql(String),
-    Switched { sql: String, switch: String },
+    /// A query that runs with an optimizer switch flipped.
+    Switched {
+        /// The query.
+        sql: String,
+        /// The switch by name, or `*` for any.
+        switch: String,
+    },
+}
+
+impl MemberText {
+    /// The query.
+    pub fn sql(&self) -> &str {
+        match self {
+            Self::Sql(sql) | Self::Switched { sql, .. } => sql,
+        }
+    }
+
+    /// The switch.
+    pub fn switch(&self) -> Option<&str> {
+        match self {
+            Self::Sql(_) => None,
+            Self::Switched { switch, .. } => Some(switch),
+        }
+    }
 }
 
 /// Reads a class file.
 pub fn parse_classes(file: &str, text: &str) -> Result<Vec<OracleClass>, ClassError> {
-    let raw: RawFile =
+    let File { class } =
         toml::from_str(text).map_err(|source| ClassError::Toml { file: file.to_owned(), source: Box::new(source) })?;
-    raw.class.into_iter().map(|class| check(file, class)).collect()
+    class.into_iter().map(|class| OracleClass::new(file, class)).collect()
 }
 
-fn check(file: &str, raw: RawClass) -> Result<OracleClass, ClassError> {
-    let class_error = |message: String| ClassError::Class { file: file.to_owned(), class: raw.name.clone(), message };
-    let schema_error =
-        |source: SchemaError| ClassError::Schema { file: file.to_owned(), class: raw.name.clone(), source };
-    let schema = parse_schema(&raw.schema).map_err(schema_error)?;
+/// Writes a class file.
+pub fn print_classes(classes: Vec<ClassText>) -> Result<String, toml::ser::Error> {
+    toml::to_string(&File { class: classes })
+}
+
+/// The tables and names that a schema and placeholders make, or what is wrong with them.
+fn names(schema: &Schema, constraints: &BTreeMap<String, String>) -> Result<Names, NamesError> {
+    let fault = |message: String| Err(NamesError::Fault(message));
     let mut names = Names { relations: schema.tables.clone(), placeholders: Vec::new() };
     // Table placeholders first, because expression placeholders may be over them.
-    for (name, constraint) in &raw.placeholders {
+    for (name, constraint) in constraints {
         if let Some(columns) = constraint.strip_prefix("Table(").and_then(|c| c.strip_suffix(')')) {
-            let table = parse_columns(name, columns).map_err(schema_error)?;
+            let table = parse_columns(name, columns)?;
             if names.relations.iter().any(|r| r.name.eq_ignore_ascii_case(name)) {
-                return Err(class_error(format!("placeholder {name} has the name of a table")));
+                return fault(format!("placeholder {name} has the name of a table"));
             }
             if !table.primary_key.is_empty() || !table.unique.is_empty() || table.columns.iter().any(|c| c.not_null) {
-                return Err(class_error(format!("placeholder {name}: a table placeholder has no constraints")));
+                return fault(format!("placeholder {name}: a table placeholder has no constraints"));
             }
             names.relations.push(table);
             let relation = names.relations.len() - 1;
             names.placeholders.push(Placeholder { name: name.clone(), kind: PlaceholderKind::Table { relation } });
         }
     }
-    for (name, constraint) in &raw.placeholders {
+    for (name, constraint) in constraints {
         if constraint.starts_with("Table(") {
             continue;
         }
-        let (table, ty) = constraint
-            .strip_prefix("Expr(")
-            .and_then(|c| c.strip_suffix(')'))
-            .and_then(|c| c.split_once(':'))
-            .ok_or_else(|| {
-                class_error(format!(
-                    "placeholder {name} is `{constraint}`; write `Expr(table: TYPE)` or `Table(col TYPE, …)`"
-                ))
-            })?;
-        let relation =
-            names.relations.iter().position(|r| r.name.eq_ignore_ascii_case(table.trim())).ok_or_else(|| {
-                class_error(format!("placeholder {name} is over {}, which is no table", table.trim()))
-            })?;
-        let ty = SqlType::parse(ty).ok_or_else(|| class_error(format!("placeholder {name}: no type {}", ty.trim())))?;
+        let inner = constraint.strip_prefix("Expr(").and_then(|c| c.strip_suffix(')'));
+        let Some((table, ty)) = inner.and_then(|c| c.split_once(':')) else {
+            return fault(format!(
+                "placeholder {name} is `{constraint}`; write `Expr(table: TYPE)` or `Table(col TYPE, …)`"
+            ));
+        };
+        let table = table.trim();
+        let Some(relation) = names.relations.iter().position(|r| r.name.eq_ignore_ascii_case(table)) else {
+            return fault(format!("placeholder {name} is over {table}, which is no table"));
+        };
+        let Some(ty) = SqlType::parse(ty) else {
+            return fault(format!("placeholder {name}: no type {}", ty.trim()));
+        };
         if names.relations.iter().any(|r| r.column(name).is_some()) {
-            return Err(class_error(format!("placeholder {name} has the name of a real column")));
+            return fault(format!("placeholder {name} has the name of a real column"));
         }
         names.placeholders.push(Placeholder { name: name.clone(), kind: PlaceholderKind::Expr { relation, ty } });
     }
+    Ok(names)
+}
 
-    let mut members = Vec::new();
-    let mut demands = vec![Demand::default(); names.placeholders.len()];
-    let mut used = vec![false; names.placeholders.len()];
-    let mut aliases = BTreeSet::new();
-    for (at, member) in raw.members.iter().enumerate() {
-        let (sql, switch) = match member {
-            RawMember::Sql(sql) => (sql, None),
-            RawMember::Switched { sql, switch } => (sql, Some(switch.clone())),
-        };
-        let bound = bind(sql, &names).map_err(|source| ClassError::Member {
-            file: file.to_owned(),
-            class: raw.name.clone(),
-            member: at + 1,
-            source,
+/// Why a schema and placeholders cannot be used.
+#[derive(Debug, Error)]
+pub enum NamesError {
+    /// The schema, or the columns of a table placeholder.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// A placeholder.
+    #[error("{0}")]
+    Fault(String),
+}
+
+/// The schema and the names of a CAQ.
+pub fn read_names(ddl: &str, placeholders: &BTreeMap<String, String>) -> Result<(Schema, Names), NamesError> {
+    let schema = parse_schema(ddl)?;
+    let names = names(&schema, placeholders)?;
+    Ok((schema, names))
+}
+
+impl OracleClass {
+    /// Checks a class. The file is named in errors.
+    pub fn new(file: &str, text: ClassText) -> Result<Self, ClassError> {
+        let class_error =
+            |message: String| ClassError::Class { file: file.to_owned(), class: text.name.clone(), message };
+        let (schema, names) = read_names(&text.schema, &text.placeholders).map_err(|error| match error {
+            NamesError::Schema(source) => {
+                ClassError::Schema { file: file.to_owned(), class: text.name.clone(), source }
+            }
+            NamesError::Fault(message) => class_error(message),
         })?;
-        for (placeholder, demand) in bound.demands.iter().enumerate() {
-            used[placeholder] |= bound.uses[placeholder];
-            demands[placeholder] = demands[placeholder].and(*demand);
+        let mut members = Vec::new();
+        let mut demands = vec![Demand::default(); names.placeholders.len()];
+        let mut used = vec![false; names.placeholders.len()];
+        let mut aliases = BTreeSet::new();
+        for (at, member) in text.members.iter().enumerate() {
+            let sql = member.sql();
+            let bound = bind(sql, &names).map_err(|source| ClassError::Member {
+                file: file.to_owned(),
+                class: text.name.clone(),
+                member: at + 1,
+                source,
+            })?;
+            for (placeholder, demand) in bound.demands.iter().enumerate() {
+                used[placeholder] |= bound.uses[placeholder];
+                demands[placeholder] = demands[placeholder].and(*demand);
+            }
+            aliases.extend(bound.aliases);
+            let switch = member.switch().map(str::to_owned);
+            members.push(Member { sql: sql.to_owned(), template: bound.template, switch });
         }
-        aliases.extend(bound.aliases);
-        members.push(Member { sql: sql.clone(), template: bound.template, switch });
-    }
-    if members.len() < 2 {
-        return Err(class_error("a class needs at least two members".to_owned()));
-    }
-    let table_over = |relation: usize| {
-        names
-            .placeholders
-            .iter()
-            .any(|p| matches!(p.kind, PlaceholderKind::Expr { relation: over, .. } if over == relation))
-    };
-    for (placeholder, used) in names.placeholders.iter().zip(&used) {
-        if let PlaceholderKind::Table { relation } = placeholder.kind
-            && table_over(relation)
-        {
-            continue;
+        if members.len() < 2 {
+            return Err(class_error("a class needs at least two members".to_owned()));
         }
-        if !used {
-            return Err(class_error(format!("placeholder {} is used by no member", placeholder.name)));
+        let table_over = |relation: usize| {
+            names
+                .placeholders
+                .iter()
+                .any(|p| matches!(p.kind, PlaceholderKind::Expr { relation: over, .. } if over == relation))
+        };
+        for (placeholder, used) in names.placeholders.iter().zip(&used) {
+            if let PlaceholderKind::Table { relation } = placeholder.kind
+                && table_over(relation)
+            {
+                continue;
+            }
+            if !used {
+                return Err(class_error(format!("placeholder {} is used by no member", placeholder.name)));
+            }
+        }
+        Ok(Self {
+            name: text.name,
+            origin: text.origin,
+            about: text.about,
+            file: file.to_owned(),
+            ddl: text.schema,
+            constraints: text.placeholders,
+            edges: Vec::new(),
+            schema,
+            names,
+            demands,
+            members,
+            dialects: text.dialects,
+            assumes: text.assumes,
+            aliases,
+        })
+    }
+
+    /// The class as it is written.
+    pub fn text(&self) -> ClassText {
+        let member = |m: &Member| match &m.switch {
+            None => MemberText::Sql(m.sql.clone()),
+            Some(switch) => MemberText::Switched { sql: m.sql.clone(), switch: switch.clone() },
+        };
+        ClassText {
+            name: self.name.clone(),
+            origin: self.origin.clone(),
+            about: self.about.clone(),
+            schema: self.ddl.clone(),
+            placeholders: self.constraints.clone(),
+            members: self.members.iter().map(member).collect(),
+            dialects: self.dialects.clone(),
+            assumes: self.assumes.clone(),
         }
     }
-    Ok(OracleClass {
-        name: raw.name,
-        origin: raw.origin,
-        about: raw.about,
-        file: file.to_owned(),
-        ddl: raw.schema,
-        constraints: raw.placeholders,
-        edges: Vec::new(),
-        schema,
-        names,
-        demands,
-        members,
-        dialects: raw.dialects,
-        assumes: raw.assumes,
-        aliases,
-    })
 }
 
 #[cfg(test)]

@@ -1,13 +1,16 @@
 //! `caqtus execute`: the executor process. Hidden; the supervisor starts it.
 
 use super::{COULD_NOT_RUN, Common};
+use crate::catalogue;
 use crate::config::{ExecutorConfig, STATEMENT_LIMITS};
 use crate::dbms::target::Target;
+use crate::discover::trial::try_query;
 use crate::hunt::executor::Executor;
 use crate::hunt::protocol::{Order, Report};
 use crate::triage::confirm::{Run, note_results, replay};
 use crate::triage::finding::{Finding, FindingQuery};
 use clap::Args;
+use serde::de::DeserializeOwned;
 use std::io::{self, BufRead as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,13 +20,16 @@ use std::sync::mpsc;
 #[derive(Debug, Args)]
 pub(super) struct ExecuteArgs {
     /// The configuration as JSON
-    #[arg(long, required_unless_present = "replay")]
+    #[arg(long, required_unless_present_any = ["replay", "trials"])]
     config: Option<String>,
+    /// Try the queries of standard input, JSON lines, on --dbms (for discovery)
+    #[arg(long, requires = "dbms")]
+    trials: bool,
     /// Run a finding once and print what its queries did
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
-    /// Run it on another target than it was found on
-    #[arg(long, requires = "replay")]
+    /// The target; without it, the one that the finding was found on
+    #[arg(long)]
     dbms: Option<String>,
     #[command(flatten)]
     common: Common,
@@ -33,6 +39,9 @@ pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.replay {
         return replay_finding(&args, path);
     }
+    if args.trials {
+        return try_queries(&args);
+    }
     let config: ExecutorConfig = serde_json::from_str(&args.config.unwrap_or_default())?;
     let mut send = |report: Report| {
         let mut line = serde_json::to_string(&report).map_err(io::Error::other)?;
@@ -41,7 +50,7 @@ pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
         stdout.write_all(line.as_bytes())?;
         stdout.flush()
     };
-    let orders = orders();
+    let orders = orders::<Order>();
     let mut executor = match Executor::new(config) {
         Ok(executor) => executor,
         Err(error) => {
@@ -67,19 +76,34 @@ fn end_with_input() {
 
 /// Orders from standard input, read by a thread of its own: when the supervisor is gone, this process ends at once,
 /// whatever the engine is doing, so that no orphan stays behind.
-fn orders() -> mpsc::Receiver<Order> {
+fn orders<T: DeserializeOwned + Send + 'static>() -> mpsc::Receiver<T> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         for line in io::stdin().lock().lines() {
             let Ok(line) = line else { break };
             match serde_json::from_str(&line) {
-                Ok(order) if sender.send(order).is_ok() => {}
-                _ => break,
+                Ok(order) => {
+                    if sender.send(order).is_err() {
+                        break;
+                    }
+                }
+                Err(_) => break,
             }
         }
         std::process::exit(0);
     });
     receiver
+}
+
+/// Tries each query of the standard input and prints what came of it. The end of the input ends the process at once.
+fn try_queries(args: &ExecuteArgs) -> anyhow::Result<ExitCode> {
+    let target: Target = args.dbms.as_deref().unwrap_or_default().parse()?;
+    let profile = catalogue::profile(target.dialect())?;
+    let mut connection = target.open(&args.common.data_dir(), STATEMENT_LIMITS)?;
+    for trial in orders() {
+        println!("{}", serde_json::to_string(&try_query(connection.as_mut(), &profile, &trial))?);
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Builds the finding's database, runs its queries, and prints the queries with their results as JSON.

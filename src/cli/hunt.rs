@@ -1,19 +1,21 @@
 //! `caqtus hunt`.
 
-use super::{ChoiceArgs, Common, FOUND, parse_duration};
+use super::progress::{ProgressLine, interrupts};
+use super::{ChoiceArgs, Common, FOUND, StoreArgs, parse_duration};
 use crate::clock;
-use crate::config::{ExecutorConfig, FINDINGS_PER_CLASS_MAX};
+use crate::config::{CatalogueSource, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
 use crate::dbms::target::Target;
 use crate::hunt::protocol::{FoundReport, Ready};
 use crate::hunt::stats::Stats;
 use crate::hunt::supervisor::{self, HuntPlan, Progress, Summary};
+use crate::store::{CampaignRow, ClassState, Store};
+use crate::triage::finding::Finding;
+use anyhow::{Context as _, bail};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
-use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Hunt for bugs: run test cases against a target until told to stop
 ///
@@ -25,6 +27,7 @@ use std::time::{Duration, Instant};
     after_help = "Examples:\n  caqtus hunt --for 10m\n  caqtus hunt --dbms sqlite@3.39.2 --for 2m --workers 2\n  \
     caqtus hunt --class 'norec-*' --cases 100000 --seed 7 --json"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 pub(super) struct HuntArgs {
     /// The target: sqlite, sqlite@VERSION, or `sqlite:/path/to/libsqlite3.so`
     #[arg(long, default_value = "sqlite")]
@@ -46,6 +49,11 @@ pub(super) struct HuntArgs {
     /// Share of placeholders filled from the snippet corpus rather than generated
     #[arg(long, value_name = "PERCENT", default_value_t = 35, value_parser = clap::value_parser!(u32).range(0..=100))]
     snippets: u32,
+    /// Use the released classes of the store, and record the campaign and its findings there
+    #[arg(long, conflicts_with_all = ["catalogue", "proofs"])]
+    store: bool,
+    #[command(flatten)]
+    server: StoreArgs,
     /// Where findings go
     #[arg(long, value_name = "DIR", default_value = "caqtus-findings")]
     out: PathBuf,
@@ -71,13 +79,19 @@ pub(super) struct HuntArgs {
 pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
     let target: Target = args.dbms.parse()?;
     let interrupted = supervisor::interrupted(&args.out);
+    let runtime = super::runtime()?;
+    let mut choice = args.choice.choice();
+    let store = if args.store { Some(runtime.block_on(args.server.open(&args.common))?) } else { None };
+    if let Some(store) = store.as_ref().filter(|_| !args.resume) {
+        choice.source = runtime.block_on(from_store(store, &args.out))?;
+    }
     let plan = HuntPlan {
         executor: ExecutorConfig {
             dbms: target.to_string(),
             data_dir: args.common.data_dir(),
             out_dir: args.out.clone(),
             seed: args.seed.unwrap_or_else(clock::unix_nanos),
-            choice: args.choice.choice(),
+            choice,
             snippet_percent: args.snippets,
             findings_per_class_max: args.keep,
             known: Vec::new(),
@@ -91,36 +105,59 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
     };
     // Fail here, with a whole error chain, rather than in every executor.
     drop(target.open(&plan.executor.data_dir, crate::config::STATEMENT_LIMITS)?);
-    let mut display = Display::new(args.quiet);
+    let mut display = Display(ProgressLine::new(args.quiet));
     if interrupted && !args.resume {
         display.note(
             "the last hunt in this directory was cut short; its findings are kept, and --resume goes on with it later",
         );
     }
-    let summary = super::runtime()?.block_on(async {
-        let (stop, stopped) = tokio::sync::mpsc::channel(1);
-        tokio::spawn(async move {
-            let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).ok();
-            loop {
-                tokio::select! {
-                    _ = tokio::signal::ctrl_c() => {}
-                    Some(()) = async { match &mut terminate { Some(t) => t.recv().await, None => None } } => {}
-                }
-                if stop.try_send(()).is_err() {
-                    // Told twice: end now. Executors see their pipes close; findings are on disk.
-                    std::process::exit(i32::from(super::COULD_NOT_RUN));
-                }
-            }
-        });
-        supervisor::hunt(plan, &mut display, stopped).await
-    })?;
-    display.bar.finish_and_clear();
+    let summary = runtime.block_on(async { supervisor::hunt(plan, &mut display, interrupts()).await })?;
+    display.0.finish();
+    if let Some(store) = store {
+        runtime.block_on(record(store, &summary))?;
+    }
     if args.json {
         println!("{}", serde_json::to_string(&json(&summary))?);
     } else {
         print(&summary);
     }
     Ok(ExitCode::from(if summary.findings.is_empty() && summary.stats.outcomes.fail == 0 { 0 } else { FOUND }))
+}
+
+/// Writes the released classes to files beside the findings: executors need no store, and a campaign that goes on keeps
+/// its classes.
+async fn from_store(store: &Store, out: &Path) -> anyhow::Result<CatalogueSource> {
+    let released = super::oracle::stored(store, Some(ClassState::Released), &[]).await?;
+    if released.is_empty() {
+        bail!("the store has no released class; `caqtus discover` finds some, `caqtus oracle import` brings others");
+    }
+    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    let (classes, proofs) = (out.join("store-classes.toml"), out.join("store-proofs.jsonl"));
+    super::oracle::write_classes(&released, &classes, &proofs)?;
+    Ok(CatalogueSource { catalogue: vec![classes], proofs: Some(proofs) })
+}
+
+/// Stores what a campaign did.
+async fn record(store: Store, summary: &Summary) -> anyhow::Result<()> {
+    let mut findings = Vec::new();
+    for found in &summary.findings {
+        let path = Path::new(&found.dir).join("case.json");
+        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let finding: Finding =
+            serde_json::from_str(&text).with_context(|| format!("{} is no finding", path.display()))?;
+        findings.push(finding);
+    }
+    let key = format!("{} {} {}", summary.dbms, summary.ready.version, summary.seed);
+    let campaign = CampaignRow {
+        key: blake3::hash(key.as_bytes()).to_hex()[..16].to_owned(),
+        dbms: summary.dbms.clone(),
+        version: summary.ready.version.clone(),
+        seed: summary.seed,
+        summary: serde_json::to_value(json(summary))?,
+    };
+    store.campaign_put(&campaign, &findings).await?;
+    store.close().await;
+    Ok(())
 }
 
 fn cores() -> usize {
@@ -225,34 +262,13 @@ fn print(summary: &Summary) {
     }
 }
 
-/// How often progress is printed where there is no terminal.
-const PLAIN_EVERY: Duration = Duration::from_secs(10);
-
-struct Display {
-    bar: ProgressBar,
-    plain: bool,
-    quiet: bool,
-    printed: Instant,
-}
-
-impl Display {
-    fn new(quiet: bool) -> Self {
-        let terminal = std::io::stderr().is_terminal();
-        let target =
-            if quiet || !terminal { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(8) };
-        let bar = ProgressBar::with_draw_target(None, target);
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}") {
-            bar.set_style(style);
-        }
-        Self { bar, plain: !terminal, quiet, printed: clock::now() }
-    }
-}
+struct Display(ProgressLine);
 
 impl Progress for Display {
     fn ready(&mut self, ready: &Ready) {
         let Ready { version, classes, snippets, assumed } = ready;
         let assumed = if *assumed > 0 { format!(", {assumed} members without a proof") } else { String::new() };
-        self.note(&format!("version {version}: {classes} classes{assumed}, {snippets} corpus snippets"));
+        self.0.note(&format!("version {version}: {classes} classes{assumed}, {snippets} corpus snippets"));
     }
 
     fn update(&mut self, stats: &Stats, findings: usize, elapsed: Duration) {
@@ -268,22 +284,10 @@ impl Progress for Display {
             outcomes.warning,
             outcomes.fail
         );
-        self.bar.tick();
-        if self.plain && !self.quiet && self.printed.elapsed() >= PLAIN_EVERY {
-            self.printed = clock::now();
-            eprintln!("{:.0} s  {line}", elapsed.as_secs_f64());
-        }
-        self.bar.set_message(line);
+        self.0.update(line, elapsed);
     }
 
     fn note(&mut self, message: &str) {
-        if self.quiet {
-            return;
-        }
-        if self.plain {
-            eprintln!("{message}");
-        } else {
-            self.bar.suspend(|| eprintln!("{message}"));
-        }
+        self.0.note(message);
     }
 }

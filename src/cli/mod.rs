@@ -6,12 +6,16 @@ mod bench;
 mod bug;
 mod case;
 mod dbms;
+mod discover;
 mod execute;
 mod hunt;
+mod import;
 mod oracle;
+mod progress;
 mod selftest;
 
 use crate::config::{self, CatalogueSource, ClassChoice};
+use crate::store::{Store, StoreError};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -44,6 +48,20 @@ pub struct Common {
 impl Common {
     fn data_dir(&self) -> PathBuf {
         config::data_dir(self.data_dir.clone())
+    }
+}
+
+/// Where the store is.
+#[derive(Debug, Clone, Args)]
+struct StoreArgs {
+    /// The PostgreSQL server that holds the store [default: a private one in the data directory, started when needed]
+    #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    database_url: Option<String>,
+}
+
+impl StoreArgs {
+    async fn open(&self, common: &Common) -> Result<Store, StoreError> {
+        Store::open(self.database_url.as_deref().filter(|url| !url.is_empty()), &common.data_dir()).await
     }
 }
 
@@ -91,6 +109,7 @@ enum Command {
     Hunt(hunt::HuntArgs),
     Bug(bug::BugArgs),
     Dbms(dbms::DbmsArgs),
+    Discover(Box<discover::DiscoverArgs>),
     Oracle(oracle::OracleArgs),
     Case(case::CaseArgs),
     Selftest(selftest::SelftestArgs),
@@ -105,6 +124,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Hunt(args) => hunt::run(args),
         Command::Bug(args) => bug::run(args),
         Command::Dbms(args) => dbms::run(args),
+        Command::Discover(args) => discover::run(&args),
         Command::Oracle(args) => oracle::run(args),
         Command::Case(args) => case::run(args),
         Command::Selftest(args) => selftest::run(&args),

@@ -1,15 +1,19 @@
 //! `caqtus oracle`.
 
-use super::{FOUND, SourceArgs};
-use crate::caq::class::OracleClass;
+use super::import::{self, ImportArgs};
+use super::{Common, FOUND, SourceArgs, StoreArgs};
+use crate::caq::class::{OracleClass, print_classes};
 use crate::caq::proof::{Pair, Record, Status, Verdict};
 use crate::catalogue::{self, Catalogue};
+use crate::config::matches_glob;
 use crate::hunt::session::select;
+use crate::store::{ClassState, Store, StoreError, StoredClass};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Look at the catalogue of oracle classes and at what is proven of it
@@ -21,6 +25,7 @@ pub(super) struct OracleArgs {
 
 #[derive(Debug, Subcommand)]
 enum OracleCommand {
+    Import(Box<ImportArgs>),
     /// List the classes, each with how many of its members are proven
     List {
         /// Only classes whose name matches; * stands for any text
@@ -29,14 +34,49 @@ enum OracleCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        source: SourceArgs,
+        from: FromArgs,
     },
     /// Print one class, with what is known about each member
     Show {
         /// Its name
         name: String,
         #[command(flatten)]
-        source: SourceArgs,
+        from: FromArgs,
+    },
+    /// Write classes of the store to files that `caqtus hunt --catalogue FILE --proofs FILE` takes
+    Export {
+        /// Only classes whose name matches; * stands for any text
+        globs: Vec<String>,
+        /// Only classes in this state
+        #[arg(long, value_enum, default_value = "released")]
+        state: ClassState,
+        /// The file for the classes
+        #[arg(long, value_name = "FILE", default_value = "classes.toml")]
+        classes: PathBuf,
+        /// The file for their proofs
+        #[arg(long, value_name = "FILE", default_value = "proofs.jsonl")]
+        proofs: PathBuf,
+        #[command(flatten)]
+        store: StoreArgs,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Decide whether a class of the store may be used
+    ///
+    /// A class on which an engine disagreed is quarantined until somebody has looked at the evidence, which `show` prints.
+    Judge {
+        /// Its name
+        name: String,
+        /// What it is from now on
+        #[arg(value_enum)]
+        state: ClassState,
+        /// Why
+        #[arg(long, value_name = "TEXT")]
+        why: String,
+        #[command(flatten)]
+        store: StoreArgs,
+        #[command(flatten)]
+        common: Common,
     },
     /// Print pairs of members for the prover, as JSON lines
     ///
@@ -72,15 +112,118 @@ Example, which is what `make proofs` does with the shipped classes:
     },
 }
 
+/// Where the classes to be looked at are.
+#[derive(Debug, Args)]
+struct FromArgs {
+    /// The classes of the store, in place of the shipped catalogue
+    #[arg(long, conflicts_with_all = ["catalogue", "proofs"])]
+    store: bool,
+    /// Only classes of the store in this state
+    #[arg(long, value_enum, requires = "store")]
+    state: Option<ClassState>,
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    server: StoreArgs,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Why a class of the store is in its state.
+type Judged = BTreeMap<String, (ClassState, Option<serde_json::Value>, Option<f64>)>;
+
+impl FromArgs {
+    fn load(self, globs: &[String]) -> anyhow::Result<(Catalogue, Judged)> {
+        if !self.store {
+            return Ok((catalogue::load(&self.source.source())?, Judged::new()));
+        }
+        super::runtime()?.block_on(async {
+            let store = self.server.open(&self.common).await?;
+            let stored = stored(&store, self.state, globs).await?;
+            store.close().await;
+            let judged = stored
+                .iter()
+                .map(|s| (s.class.text.name.clone(), (s.state, s.evidence.clone(), s.class.similarity)))
+                .collect();
+            let records = stored.iter().flat_map(|s| s.class.proofs.iter().map(|p| p.record.clone())).collect();
+            let texts = stored.into_iter().map(|s| s.class.text).collect();
+            Ok((catalogue::assemble("the store", texts, records)?, judged))
+        })
+    }
+}
+
+/// The classes of the store that are in a state and match.
+pub(super) async fn stored(
+    store: &Store,
+    state: Option<ClassState>,
+    globs: &[String],
+) -> Result<Vec<StoredClass>, StoreError> {
+    let mut classes = Vec::new();
+    for summary in store.class_list(state).await? {
+        if (globs.is_empty() || globs.iter().any(|glob| matches_glob(glob, &summary.name)))
+            && let Some(class) = store.class_fetch(&summary.name).await?
+        {
+            classes.push(class);
+        }
+    }
+    Ok(classes)
+}
+
+/// Writes classes and their proofs to two files.
+pub(super) fn write_classes(stored: &[StoredClass], classes: &Path, proofs: &Path) -> anyhow::Result<()> {
+    let texts = stored.iter().map(|s| s.class.text.clone()).collect();
+    std::fs::write(classes, print_classes(texts)?).with_context(|| format!("cannot write {}", classes.display()))?;
+    let mut lines = String::new();
+    for proof in stored.iter().flat_map(|s| &s.class.proofs) {
+        lines.push_str(&serde_json::to_string(&proof.record)?);
+        lines.push('\n');
+    }
+    std::fs::write(proofs, lines).with_context(|| format!("cannot write {}", proofs.display()))
+}
+
 pub(super) fn run(args: OracleArgs) -> anyhow::Result<ExitCode> {
     match args.command {
-        OracleCommand::List { globs, json, source } => list(catalogue::load(&source.source())?, &globs, json)?,
-        OracleCommand::Show { name, source } => {
-            let classes = catalogue::load(&source.source())?.classes;
-            let Some(class) = classes.into_iter().find(|c| c.name == name) else {
+        OracleCommand::Import(args) => return import::run(&args),
+        OracleCommand::List { globs, json, from } => {
+            let (catalogue, judged) = from.load(&globs)?;
+            list(catalogue, &judged, &globs, json)?;
+        }
+        OracleCommand::Show { name, from } => {
+            let (catalogue, judged) = from.load(std::slice::from_ref(&name))?;
+            let Some(class) = catalogue.classes.into_iter().find(|c| c.name == name) else {
                 bail!("there is no class {name}; `caqtus oracle list` shows them");
             };
             show(&class);
+            if let Some((state, evidence, similarity)) = judged.get(&name) {
+                println!("{}", state.name());
+                similarity.iter().for_each(|s| println!("similarity of plans: {s:.3}"));
+                if let Some(evidence) = evidence {
+                    println!("{}", serde_json::to_string_pretty(evidence)?);
+                }
+            }
+        }
+        OracleCommand::Export { globs, state, classes, proofs, store, common } => {
+            super::runtime()?.block_on(async {
+                let store = store.open(&common).await?;
+                let found = stored(&store, Some(state), &globs).await?;
+                store.close().await;
+                write_classes(&found, &classes, &proofs)?;
+                println!("{} classes: {}, {}", found.len(), classes.display(), proofs.display());
+                anyhow::Ok(())
+            })?;
+        }
+        OracleCommand::Judge { name, state, why, store, common } => {
+            super::runtime()?.block_on(async {
+                let store = store.open(&common).await?;
+                let Some(class) = store.class_fetch(&name).await? else {
+                    bail!("the store has no class {name}; `caqtus oracle list --store` shows them");
+                };
+                let evidence = serde_json::json!({ "judged": why, "before": class.evidence });
+                store.class_judge(&name, state, &evidence).await?;
+                store.close().await;
+                println!("{name} is {}", state.name());
+                Ok(())
+            })?;
         }
         OracleCommand::Pairs { classes, all, apart, source } => {
             let classes = select(catalogue::load(&source.source())?.classes, &classes);
@@ -110,7 +253,7 @@ struct Totals {
     stale_proofs: usize,
 }
 
-fn list(catalogue: Catalogue, globs: &[String], json: bool) -> anyhow::Result<()> {
+fn list(catalogue: Catalogue, judged: &Judged, globs: &[String], json: bool) -> anyhow::Result<()> {
     let mut totals = Totals { stale_proofs: catalogue.stale.len(), ..Totals::default() };
     let mut out = io::stdout().lock();
     for class in select(catalogue.classes, globs) {
@@ -120,14 +263,21 @@ fn list(catalogue: Catalogue, globs: &[String], json: bool) -> anyhow::Result<()
         totals.members += members;
         totals.proven += proven;
         totals.assumed += members - proven;
+        let state = judged.get(&class.name).map(|(state, ..)| state.name());
         if json {
-            writeln!(out, "{}", json_line(&class))?;
+            let mut line = json_line(&class);
+            if let Some((state, _, similarity)) = judged.get(&class.name) {
+                line["state"] = state.name().into();
+                line["similarity"] = (*similarity).into();
+            }
+            writeln!(out, "{line}")?;
         } else {
             let assumed = match members - proven {
                 0 => String::new(),
                 assumed => format!(", {assumed} assumed"),
             };
-            writeln!(out, "{:<48} {:<22} {}", class.name, format!("{proven} proven{assumed}"), class.about)?;
+            let state = state.map(|state| format!("{state:<12}")).unwrap_or_default();
+            writeln!(out, "{:<48} {state}{:<22} {}", class.name, format!("{proven} proven{assumed}"), class.about)?;
         }
     }
     if json {

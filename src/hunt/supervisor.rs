@@ -167,7 +167,7 @@ struct Worker {
 /// Runs a hunt to its end. `stop` resolves when the user wants it to end.
 pub async fn hunt(
     plan: HuntPlan,
-    progress: &mut dyn Progress,
+    progress: &mut (dyn Progress + Send),
     mut stop: mpsc::Receiver<()>,
 ) -> Result<Summary, HuntError> {
     let out_dir = plan.executor.out_dir.clone();
@@ -187,7 +187,7 @@ pub async fn hunt(
 struct Hunt<'a> {
     plan: HuntPlan,
     run_dir: PathBuf,
-    progress: &'a mut dyn Progress,
+    progress: &'a mut (dyn Progress + Send),
     campaign: Campaign,
     workers: HashMap<usize, Worker>,
     next_worker: usize,
@@ -208,7 +208,7 @@ struct Hunt<'a> {
 }
 
 impl<'a> Hunt<'a> {
-    fn new(plan: HuntPlan, run_dir: PathBuf, progress: &'a mut dyn Progress) -> Result<Self, HuntError> {
+    fn new(plan: HuntPlan, run_dir: PathBuf, progress: &'a mut (dyn Progress + Send)) -> Result<Self, HuntError> {
         let out_dir = &plan.executor.out_dir;
         let fresh = || Campaign {
             dbms: plan.executor.dbms.clone(),

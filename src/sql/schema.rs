@@ -83,6 +83,12 @@ pub enum SchemaError {
     Name(String),
 }
 
+/// The statements of a DDL text, one by one.
+pub fn statements(ddl: &str) -> Result<Vec<String>, SchemaError> {
+    let statements = Parser::parse_sql(dialect(), ddl).map_err(SchemaError::Syntax)?;
+    Ok(statements.iter().map(ToString::to_string).collect())
+}
+
 /// Reads `CREATE TABLE` statements.
 pub fn parse_schema(ddl: &str) -> Result<Schema, SchemaError> {
     let statements = Parser::parse_sql(dialect(), ddl).map_err(SchemaError::Syntax)?;

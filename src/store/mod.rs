@@ -1,1 +1,170 @@
-//! The store: PostgreSQL, the only place that knows its SQL.
+//! The store: PostgreSQL, and the only place that knows its SQL.
+//!
+//! Without `DATABASE_URL` it is a private server ([`cluster`]), with it any PostgreSQL from version 15. Everything is in
+//! a schema of its own, `caqtus`, so that a database can be shared with other programs. One file per resource; the
+//! functions are named after what they are about first and what they do second, as in `class_fetch`.
+//!
+//! Queries are checked when the program is compiled, against `.sqlx`, which `make queries` writes anew.
+//!
+//! Invariant: each function is one transaction, keyed by content, so that repeating it changes nothing.
+
+mod campaign;
+mod class;
+mod cluster;
+mod discovery;
+
+pub use campaign::CampaignRow;
+pub use class::{ClassState, ClassSummary, NewClass, NewProof, StoredClass};
+pub use discovery::{
+    CandidateRow, CandidateVerdict, ExchangeRow, RunClass, RunLock, SeedRow, Settled, StepRow, Stored, Tally,
+};
+
+use cluster::Cluster;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{ConnectOptions as _, Connection as _, PgPool};
+use std::path::Path;
+use std::str::FromStr as _;
+use thiserror::Error;
+
+/// Connections held at once.
+const CONNECTIONS_MAX: u32 = 4;
+
+/// Why the store cannot be used.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// No PostgreSQL is found and no URL is given.
+    #[error(
+        "the store needs a PostgreSQL server, and none is installed here: install one (Debian: apt-get install \
+         postgresql; Fedora: dnf install postgresql-server), or set DATABASE_URL to one that runs elsewhere"
+    )]
+    NotInstalled,
+    /// What is installed is too old.
+    #[error("PostgreSQL {found} is installed; the store needs version 15 or newer: install one, or set DATABASE_URL")]
+    TooOld {
+        /// The newest version found.
+        found: u32,
+    },
+    /// The private cluster was made by a version that is gone.
+    #[error(
+        "the private store was made by PostgreSQL {major}, which is no longer installed: install it again, or set \
+         DATABASE_URL to another server"
+    )]
+    OtherVersion {
+        /// That version.
+        major: u32,
+    },
+    /// Root started the program and there is nobody to run the server as.
+    #[error("PostgreSQL does not run as root, and there is neither an account postgres nor one called nobody")]
+    NoAccount,
+    /// A program of PostgreSQL failed.
+    #[error("{program} failed: {message}")]
+    Server {
+        /// The program.
+        program: &'static str,
+        /// What it said.
+        message: String,
+    },
+    /// A file or directory of the private cluster cannot be used.
+    #[error("cannot use {what}")]
+    File {
+        /// The file.
+        what: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The URL is none.
+    #[error("DATABASE_URL is no URL of a PostgreSQL server, as in postgres://user@host/database")]
+    Url(#[source] sqlx::Error),
+    /// The server cannot be reached.
+    #[error("cannot connect to the store")]
+    Connect(#[source] sqlx::Error),
+    /// The server's version is too old.
+    #[error("the server of DATABASE_URL is PostgreSQL {0}; the store needs version 15 or newer")]
+    ServerTooOld(u32),
+    /// The tables cannot be brought to the present form.
+    #[error("cannot bring the store's tables up to date")]
+    Migrate(#[source] sqlx::migrate::MigrateError),
+    /// A statement failed.
+    #[error("the store refuses a statement")]
+    Query(#[from] sqlx::Error),
+    /// What is stored is not what this version writes.
+    #[error("{what} in the store cannot be read")]
+    Content {
+        /// Which row.
+        what: String,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// Two programs on one run.
+    #[error("another caqtus is at work on run {0}; wait for it, or stop it")]
+    RunInUse(String),
+    /// Two classes of a name.
+    #[error("the store has another class called {0}; rename one of them")]
+    NameTaken(String),
+}
+
+/// The store.
+#[derive(Debug)]
+pub struct Store {
+    pool: PgPool,
+    /// Dropped last: the server is stopped when the connections are closed.
+    cluster: Option<Cluster>,
+}
+
+impl Store {
+    /// Connects to `url`, or to a private server in the data directory, and brings the tables up to date.
+    pub async fn open(url: Option<&str>, data_dir: &Path) -> Result<Self, StoreError> {
+        let (options, cluster) = if let Some(url) = url {
+            // For servers with TLS; a second installation of a provider changes nothing.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            (PgConnectOptions::from_str(url).map_err(StoreError::Url)?, None)
+        } else {
+            let cluster = Cluster::open(data_dir)?;
+            let options = PgConnectOptions::new_without_pgpass()
+                .host(&cluster.socket.display().to_string())
+                .username("caqtus")
+                .database("postgres");
+            (options, Some(cluster))
+        };
+        let options =
+            options.options([("search_path", "caqtus")]).application_name("caqtus").disable_statement_logging();
+        let mut first = options.connect().await.map_err(StoreError::Connect)?;
+        let number: i32 = sqlx::query_scalar("SELECT current_setting('server_version_num')::int")
+            .fetch_one(&mut first)
+            .await
+            .map_err(StoreError::Connect)?;
+        let major = u32::try_from(number / 10_000).unwrap_or_default();
+        if major < cluster::MAJOR_MIN {
+            return Err(StoreError::ServerTooOld(major));
+        }
+        // Two programs that start at once would both find it missing.
+        sqlx::raw_sql(
+            "SELECT pg_advisory_lock(hashtext('caqtus')); CREATE SCHEMA IF NOT EXISTS caqtus; \
+             SELECT pg_advisory_unlock(hashtext('caqtus'))",
+        )
+        .execute(&mut first)
+        .await?;
+        sqlx::migrate!().run(&mut first).await.map_err(StoreError::Migrate)?;
+        first.close().await?;
+        let pool = PgPoolOptions::new().max_connections(CONNECTIONS_MAX).connect_with(options).await;
+        Ok(Self { pool: pool.map_err(StoreError::Connect)?, cluster })
+    }
+
+    /// Closes the connections, and stops the private server unless somebody else uses it.
+    pub async fn close(self) {
+        self.pool.close().await;
+        drop(self.cluster);
+    }
+}
+
+/// Reads a JSON column.
+fn read<T: serde::de::DeserializeOwned>(what: impl Into<String>, value: serde_json::Value) -> Result<T, StoreError> {
+    serde_json::from_value(value).map_err(|source| StoreError::Content { what: what.into(), source })
+}
+
+/// Writes a JSON column.
+fn json<T: serde::Serialize>(what: &str, value: &T) -> Result<serde_json::Value, StoreError> {
+    serde_json::to_value(value).map_err(|source| StoreError::Content { what: what.to_owned(), source })
+}

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -14,7 +15,11 @@ pub struct Caqtus {
 
 impl Caqtus {
     pub fn new() -> Self {
-        Self { dir: tempfile::tempdir().expect("a scratch directory") }
+        let dir = tempfile::tempdir().expect("a scratch directory");
+        // Started by root, the private store's server runs as somebody else, who must be able to reach it.
+        let open = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(dir.path(), open).expect("its permissions can be set");
+        Self { dir }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -25,6 +30,8 @@ impl Caqtus {
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_caqtus"));
         command.args(words).env("CAQTUS_DATA", self.path("data")).current_dir(self.dir.path());
+        // Whatever the machine has set, each test has a store of its own.
+        command.env_remove("DATABASE_URL").env_remove("CAQTUS_PROVER");
         command
     }
 
@@ -43,6 +50,26 @@ impl Caqtus {
             .unwrap_or_else(|e| panic!("{e}: {stdout} {}", String::from_utf8_lossy(&output.stderr)));
         (output.status.code().expect("an exit code"), json)
     }
+}
+
+/// Runs the program and returns what it prints; it must end with this code.
+pub fn succeed(caqtus: &Caqtus, code: i32, words: &[&str]) -> String {
+    let output = caqtus.run(words);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{words:?}: {text}{said}");
+    text
+}
+
+/// The object on the last line.
+pub fn last_json(text: &str) -> Value {
+    serde_json::from_str(text.lines().last().unwrap_or_default()).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+/// Sends a signal to a process.
+pub fn kill(signal: &str, pid: u32) {
+    let status = Command::new("kill").arg(signal).arg(pid.to_string()).status().expect("kill runs");
+    assert!(status.success());
 }
 
 /// Processes whose command line names a path.

@@ -1,0 +1,159 @@
+//! A pool of prover processes. The prover links Z3 and may crash or get stuck; a process costs one pair then.
+
+use crate::config::{PROVER_DEADLINE_MS, PROVER_MEMORY_MIB};
+use prover::Pair;
+use prover::wire::{Answer, FRAME_BYTES_MAX, Outcome, Request, Task};
+use serde_json::Value;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::{Mutex, Semaphore};
+
+use crate::caq::query::Caq;
+
+/// The prover's program.
+const PROGRAM: &str = "caqtus-prover";
+
+/// Why pairs cannot be decided.
+#[derive(Debug, Error)]
+pub enum PoolError {
+    /// There is no prover.
+    #[error(
+        "discovery needs the prover, and there is no program {PROGRAM} beside this one or in the path: build it with \
+         `make prover`, or name it with --prover"
+    )]
+    Missing,
+    /// It does not start.
+    #[error("the prover {program} does not work; `{program} --version` shows why")]
+    Start {
+        /// The program.
+        program: String,
+        /// What went wrong.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// The pool.
+#[derive(Debug)]
+pub struct ProverPool {
+    program: PathBuf,
+    /// What records name as the prover.
+    version: String,
+    idle: Mutex<Vec<Process>>,
+    permits: Arc<Semaphore>,
+}
+
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    input: ChildStdin,
+    output: ChildStdout,
+}
+
+impl ProverPool {
+    /// A pool of at most `workers` processes of the program, which is looked for beside this one and in the path.
+    pub async fn open(program: Option<&Path>, workers: usize) -> Result<Self, PoolError> {
+        let program = program.map(Path::to_path_buf).or_else(find).ok_or(PoolError::Missing)?;
+        let output = Command::new(&program).arg("--version").stdin(Stdio::null()).output().await;
+        let version = match output {
+            Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+            Ok(output) => {
+                let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+                return Err(start_error(&program, io::Error::other(said)));
+            }
+            Err(source) => return Err(start_error(&program, source)),
+        };
+        Ok(Self { program, version, idle: Mutex::default(), permits: Arc::new(Semaphore::new(workers.max(1))) })
+    }
+
+    /// The prover's name and version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Decides whether two queries over one schema are equivalent. What goes wrong is a verdict unknown, with the reason.
+    pub async fn decide(&self, caq: &Caq, candidate: &str) -> Result<Answer, PoolError> {
+        let text = |text: &str| Value::String(text.to_owned());
+        let pair = Pair {
+            schema: text(&caq.schema),
+            q1: text(&caq.sql),
+            q2: text(candidate),
+            placeholders: caq.placeholders.clone(),
+        };
+        let request = Request { id: "pair".to_owned(), pair, limits: None, task: Task::Decide, certificate: true };
+        let _permit =
+            self.permits.acquire().await.map_err(|error| start_error(&self.program, io::Error::other(error)))?;
+        let idle = self.idle.lock().await.pop();
+        let mut process = match idle {
+            Some(process) => process,
+            None => self.start()?,
+        };
+        let deadline = Duration::from_millis(PROVER_DEADLINE_MS);
+        match tokio::time::timeout(deadline, process.ask(&request)).await {
+            Ok(Ok(answer)) => {
+                self.idle.lock().await.push(process);
+                Ok(answer)
+            }
+            // A process that is dropped is killed.
+            Ok(Err(error)) => Ok(Answer::crashed("pair", &error.to_string())),
+            Err(_) => Ok(Answer::deadline("pair")),
+        }
+    }
+
+    fn start(&self) -> Result<Process, PoolError> {
+        let mut command = Command::new(&self.program);
+        command.args(["serve", "--end-with-input", &format!("--memory={PROVER_MEMORY_MIB}")]);
+        // In a process group of its own: Ctrl-C is for the program, which lets what is begun come to its end.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true).process_group(0);
+        let mut child = command.spawn().map_err(|source| start_error(&self.program, source))?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(input), Some(output)) => Ok(Process { child, input, output }),
+            _ => Err(start_error(&self.program, io::Error::other("no pipes"))),
+        }
+    }
+}
+
+impl Process {
+    async fn ask(&mut self, request: &Request) -> io::Result<Answer> {
+        let body = serde_json::to_vec(request)?;
+        let length = u32::try_from(body.len()).ok().filter(|length| *length <= FRAME_BYTES_MAX);
+        let length = length.ok_or_else(|| io::Error::other("the pair is too long"))?;
+        self.input.write_all(&length.to_le_bytes()).await?;
+        self.input.write_all(&body).await?;
+        self.input.flush().await?;
+        let mut length = [0; 4];
+        if let Err(error) = self.output.read_exact(&mut length).await {
+            let status = self.child.wait().await?;
+            return Err(io::Error::other(format!("{status} ({error})")));
+        }
+        let length = u32::from_le_bytes(length);
+        if length > FRAME_BYTES_MAX {
+            return Err(io::Error::other("an answer beyond all bounds"));
+        }
+        let mut body = vec![0; length as usize];
+        self.output.read_exact(&mut body).await?;
+        Ok(serde_json::from_slice(&body)?)
+    }
+}
+
+fn start_error(program: &Path, source: io::Error) -> PoolError {
+    PoolError::Start { program: program.display().to_string(), source }
+}
+
+fn find() -> Option<PathBuf> {
+    let beside = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.to_path_buf()));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut dirs = beside.into_iter().chain(std::env::split_paths(&path));
+    dirs.find_map(|dir| Some(dir.join(PROGRAM)).filter(|program| program.is_file()))
+}
+
+/// Whether the pair was decided, and not given up.
+pub fn is_decided(answer: &Answer) -> bool {
+    answer.verdict != Outcome::Unknown
+}

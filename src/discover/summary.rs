@@ -1,0 +1,114 @@
+//! What a run came to: the output contract of `caqtus discover --json`.
+
+use crate::store::{Store, StoreError};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+/// Characters of a reason by which unknown verdicts are counted.
+const REASON_CHARS_MAX: usize = 80;
+
+/// The sums of a run, over all its parts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// Seeds.
+    pub seeds: usize,
+    /// Candidates that were proposed, repeated ones not counted.
+    pub candidates: u64,
+    /// Candidates proven equivalent to their seed.
+    pub proven: u64,
+    /// Candidates that a database refutes.
+    pub refuted: u64,
+    /// The others, by reason.
+    pub unknown: BTreeMap<String, u64>,
+    /// Proven candidates that the first target does not run, or that cannot stand in a class.
+    pub failed_on_dbms: u64,
+    /// Candidates that had been proposed before for their seed.
+    pub duplicates: u64,
+    /// Askings that gave no candidate, by what went wrong.
+    pub without_candidates: BTreeMap<String, u64>,
+    /// Classes.
+    pub classes: usize,
+    /// Classes on which the engines agree.
+    pub released: usize,
+    /// Classes on which an engine disagrees.
+    pub quarantined: usize,
+    /// Members of all classes, seeds included.
+    pub members: u64,
+    /// Mean similarity of the plans within a class (Argus paper, section 7.6): the lower, the more diverse.
+    pub similarity: Option<f64>,
+    /// Tokens used, in and out.
+    pub tokens: u64,
+    /// What the model cost, in US dollars.
+    pub usd: f64,
+    /// Wall-clock time of this part of the run, in seconds.
+    pub seconds: f64,
+}
+
+impl Summary {
+    /// Sums up a run.
+    pub async fn read(store: &Store, run: i64, seeds: usize, elapsed: Duration) -> Result<Self, StoreError> {
+        let mut summary = Self { seeds, seconds: elapsed.as_secs_f64(), ..Self::default() };
+        for (verdict, reason, refused, count) in store.candidate_totals(run).await? {
+            match verdict.as_str() {
+                "proven" => {
+                    summary.proven += count;
+                    summary.failed_on_dbms += if refused { count } else { 0 };
+                }
+                "refuted" => summary.refuted += count,
+                "duplicate" => summary.duplicates += count,
+                _ => {
+                    let reason: String = reason.unwrap_or_default().chars().take(REASON_CHARS_MAX).collect();
+                    *summary.unknown.entry(reason).or_default() += count;
+                }
+            }
+        }
+        summary.candidates = summary.proven + summary.refuted + summary.unknown.values().sum::<u64>();
+        summary.without_candidates = store.step_failures(run).await?;
+        let classes = store.run_classes(run).await?;
+        summary.classes = classes.len();
+        summary.released = classes.iter().filter(|c| c.state == "released").count();
+        summary.quarantined = classes.iter().filter(|c| c.state == "quarantined").count();
+        summary.members = classes.iter().map(|c| c.members).sum();
+        let similarities: Vec<f64> = classes.iter().filter_map(|c| c.similarity).collect();
+        #[expect(clippy::cast_precision_loss, reason = "a mean for people")]
+        if !similarities.is_empty() {
+            summary.similarity = Some(similarities.iter().sum::<f64>() / similarities.len() as f64);
+        }
+        let tally = store.exchange_tally(run).await?;
+        summary.tokens = tally.tokens;
+        #[expect(clippy::cast_precision_loss, reason = "an amount for people")]
+        {
+            summary.usd = tally.micro_usd as f64 / 1e6;
+        }
+        Ok(summary)
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unknown: u64 = self.unknown.values().sum();
+        writeln!(
+            f,
+            "{} seeds, {} candidates in {:.0} s: {} proven ({} of them not run), {} refuted, {unknown} unknown; \
+             {} proposed twice",
+            self.seeds, self.candidates, self.seconds, self.proven, self.failed_on_dbms, self.refuted, self.duplicates
+        )?;
+        let mut reasons: Vec<(&String, &u64)> = self.unknown.iter().chain(&self.without_candidates).collect();
+        reasons.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+        for (reason, count) in reasons {
+            writeln!(f, "  {count:>7}  {reason}")?;
+        }
+        let similarity = self.similarity.map(|s| format!(", similarity of plans {s:.3}")).unwrap_or_default();
+        writeln!(
+            f,
+            "{} classes with {} members: {} released, {} quarantined{similarity}",
+            self.classes, self.members, self.released, self.quarantined
+        )?;
+        if self.tokens > 0 {
+            writeln!(f, "{} tokens, ${:.4}", self.tokens, self.usd)?;
+        }
+        Ok(())
+    }
+}

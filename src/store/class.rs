@@ -1,0 +1,364 @@
+//! Oracle classes with their members and proofs.
+
+use super::{Store, StoreError, json, read};
+use crate::caq::class::{ClassText, MemberText};
+use crate::caq::proof::{Pair, Record, Verdict};
+use crate::plan::PlanTree;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sqlx::{PgConnection, types::Json};
+use std::collections::BTreeMap;
+
+/// Whether a class may be used for hunting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum ClassState {
+    /// No engine has checked it yet.
+    Draft,
+    /// The engines at hand agree on it.
+    Released,
+    /// An engine disagrees: a wrong proof, or a bug of that engine. Not used until somebody decides.
+    Quarantined,
+}
+
+impl ClassState {
+    /// As it is stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Released => "released",
+            Self::Quarantined => "quarantined",
+        }
+    }
+}
+
+/// What the prover said about two members, with its proof.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NewProof {
+    /// The verdict.
+    pub record: Record,
+    /// The certificate, as `caqtus-prover check` reads it.
+    pub certificate: Option<Value>,
+}
+
+/// A class to be stored.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NewClass {
+    /// The class.
+    pub text: ClassText,
+    /// The plan of each member, where it is known.
+    pub plans: Vec<Option<PlanTree>>,
+    /// Proofs of pairs of its members.
+    pub proofs: Vec<NewProof>,
+    /// Similarity of its plans (Argus paper, section 7.6).
+    pub similarity: Option<f64>,
+}
+
+/// A class in the store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredClass {
+    /// The class.
+    pub class: NewClass,
+    /// Whether it may be used.
+    pub state: ClassState,
+    /// Why.
+    pub evidence: Option<Value>,
+}
+
+/// A line of the list of classes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassSummary {
+    /// Unique name.
+    pub name: String,
+    /// Where the class is from.
+    pub origin: String,
+    /// Why its members are equivalent.
+    pub about: String,
+    /// Whether it may be used.
+    pub state: ClassState,
+    /// How many members it has.
+    pub members: i64,
+    /// How many pairs of them are proven.
+    pub proofs: i64,
+    /// Similarity of its plans.
+    pub similarity: Option<f64>,
+}
+
+impl NewClass {
+    fn hash(&self) -> Result<String, StoreError> {
+        let text = json("a class", self)?.to_string();
+        Ok(blake3::hash(text.as_bytes()).to_hex()[..32].to_owned())
+    }
+
+    /// Adds the members and proofs of another class over the same first member, which is what two discoveries from one
+    /// seed make.
+    fn absorb(&mut self, other: Self) {
+        let mut places = BTreeMap::new();
+        for (at, (member, plan)) in other.text.members.into_iter().zip(other.plans).enumerate() {
+            let here = self.text.members.iter().position(|m| *m == member).unwrap_or_else(|| {
+                self.text.members.push(member);
+                self.plans.push(None);
+                self.text.members.len() - 1
+            });
+            self.plans[here] = self.plans[here].take().or(plan);
+            places.insert(at, here);
+        }
+        for mut proof in other.proofs {
+            let Some((_, Pair(a, b))) = Pair::parse(&proof.record.id) else { continue };
+            let (Some(&a), Some(&b)) = (places.get(&a), places.get(&b)) else { continue };
+            // The hash of a question depends on which text comes first, so an edge that turns round is left out.
+            proof.record.id = Pair(a, b).id(&self.text.name);
+            if a < b && self.proofs.iter().all(|p| p.record.id != proof.record.id) {
+                self.proofs.push(proof);
+            }
+        }
+    }
+}
+
+/// The order in which proofs are stored, so that the same proofs have one hash.
+fn sorted(mut class: NewClass) -> NewClass {
+    class.proofs.sort_by_key(|proof| Pair::parse(&proof.record.id).map(|(_, pair)| pair));
+    class
+}
+
+fn state(name: &str) -> ClassState {
+    match name {
+        "released" => ClassState::Released,
+        "quarantined" => ClassState::Quarantined,
+        _ => ClassState::Draft,
+    }
+}
+
+fn verdict_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Proven => "proven",
+        Verdict::Refuted => "refuted",
+        Verdict::Unknown => "unknown",
+    }
+}
+
+impl Store {
+    /// Stores a class, in the place of one of the same name. Whether anything changed: the same class again, with the
+    /// same proofs, keeps its state; a changed one is a draft in the given state.
+    pub async fn class_put(&self, class: NewClass, state: ClassState) -> Result<bool, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let changed = put(&mut tx, &sorted(class), state).await?;
+        tx.commit().await?;
+        Ok(changed)
+    }
+
+    /// Stores a discovered class, or adds its members and proofs to the one of the same name. What it is then, and its
+    /// state: a draft if anything changed, unless it is quarantined.
+    pub async fn class_extend(&self, class: NewClass) -> Result<(NewClass, ClassState), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let mut state = ClassState::Draft;
+        let mut evidence = None;
+        let mut whole = match fetch(&mut tx, &class.text.name).await? {
+            Some(mut stored) => {
+                // What an engine disagreed with stays away until somebody has decided.
+                if stored.state == ClassState::Quarantined {
+                    (state, evidence) = (stored.state, stored.evidence);
+                }
+                if stored.class.text.schema != class.text.schema
+                    || stored.class.text.members[0] != class.text.members[0]
+                {
+                    return Err(StoreError::NameTaken(class.text.name));
+                }
+                let similarity = class.similarity;
+                stored.class.absorb(class);
+                stored.class.similarity = similarity;
+                stored.class
+            }
+            None => class,
+        };
+        whole = sorted(whole);
+        if put(&mut tx, &whole, state).await?
+            && let Some(evidence) = evidence
+        {
+            judge(&mut tx, &whole.text.name, state, &evidence).await?;
+        }
+        let stored = fetch(&mut tx, &whole.text.name).await?;
+        tx.commit().await?;
+        Ok((whole, stored.map_or(state, |stored| stored.state)))
+    }
+
+    /// Sets whether a class may be used, and why.
+    pub async fn class_judge(&self, name: &str, state: ClassState, evidence: &Value) -> Result<(), StoreError> {
+        judge(&mut *self.pool.acquire().await?, name, state, evidence).await
+    }
+
+    /// All classes by name, or those in one state.
+    pub async fn class_list(&self, wanted: Option<ClassState>) -> Result<Vec<ClassSummary>, StoreError> {
+        let rows = sqlx::query!(
+            r#"SELECT name, origin, about, state, similarity,
+                   (SELECT count(*) FROM member WHERE class_id = class.id) AS "members!",
+                   (SELECT count(*) FROM proof WHERE class_id = class.id AND verdict = 'proven') AS "proofs!"
+               FROM class WHERE $1::text IS NULL OR state = $1 ORDER BY name"#,
+            wanted.map(ClassState::name)
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let summary = rows.into_iter().map(|row| ClassSummary {
+            name: row.name,
+            origin: row.origin,
+            about: row.about,
+            state: state(&row.state),
+            members: row.members,
+            proofs: row.proofs,
+            similarity: row.similarity,
+        });
+        Ok(summary.collect())
+    }
+
+    /// A class by name.
+    pub async fn class_fetch(&self, name: &str) -> Result<Option<StoredClass>, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        fetch(&mut tx, name).await
+    }
+}
+
+async fn judge(
+    connection: &mut PgConnection,
+    name: &str,
+    state: ClassState,
+    evidence: &Value,
+) -> Result<(), StoreError> {
+    sqlx::query!("UPDATE class SET state = $2, evidence = $3 WHERE name = $1", name, state.name(), evidence)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+async fn fetch(connection: &mut PgConnection, name: &str) -> Result<Option<StoredClass>, StoreError> {
+    let row = sqlx::query!(
+        r#"SELECT id, origin, about, schema, placeholders AS "placeholders: Json<BTreeMap<String, String>>", dialects,
+               assumes, state, evidence, similarity
+           FROM class WHERE name = $1 FOR UPDATE"#,
+        name
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let members = sqlx::query!("SELECT sql, switch, plan FROM member WHERE class_id = $1 ORDER BY position", row.id)
+        .fetch_all(&mut *connection)
+        .await?;
+    let proofs = sqlx::query!(
+        "SELECT left_position, right_position, hash, verdict, assumptions, reason, prover, certificate FROM proof
+         WHERE class_id = $1 ORDER BY left_position, right_position",
+        row.id
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut texts = Vec::new();
+    let mut plans = Vec::new();
+    for member in members {
+        plans.push(member.plan.map(|plan| read(format!("a plan of class {name}"), plan)).transpose()?);
+        texts.push(match member.switch {
+            None => MemberText::Sql(member.sql),
+            Some(switch) => MemberText::Switched { sql: member.sql, switch },
+        });
+    }
+    let proofs = proofs.into_iter().map(|p| NewProof {
+        record: Record {
+            id: Pair(index(p.left_position), index(p.right_position)).id(name),
+            hash: p.hash,
+            verdict: verdict(&p.verdict),
+            assumptions: p.assumptions.into_iter().collect(),
+            reason: p.reason,
+            prover: p.prover,
+        },
+        certificate: p.certificate,
+    });
+    let text = ClassText {
+        name: name.to_owned(),
+        origin: row.origin,
+        about: row.about,
+        schema: row.schema,
+        placeholders: row.placeholders.0,
+        members: texts,
+        dialects: row.dialects,
+        assumes: row.assumes,
+    };
+    let class = NewClass { text, plans, proofs: proofs.collect(), similarity: row.similarity };
+    Ok(Some(StoredClass { class, state: state(&row.state), evidence: row.evidence }))
+}
+
+/// A position from 0 of one that counts from 1.
+fn index(position: i32) -> usize {
+    usize::try_from(position - 1).unwrap_or_default()
+}
+
+fn position(index: usize) -> i32 {
+    i32::try_from(index + 1).unwrap_or(i32::MAX)
+}
+
+fn verdict(name: &str) -> Verdict {
+    match name {
+        "proven" => Verdict::Proven,
+        "refuted" => Verdict::Refuted,
+        _ => Verdict::Unknown,
+    }
+}
+
+async fn put(connection: &mut PgConnection, class: &NewClass, state: ClassState) -> Result<bool, StoreError> {
+    let NewClass { text, plans, proofs, similarity } = class;
+    let hash = class.hash()?;
+    let ClassText { name, origin, about, schema, placeholders, members, dialects, assumes } = text;
+    // Nothing is returned, and nothing done, if the same is there.
+    let id = sqlx::query_scalar!(
+        "INSERT INTO class (name, hash, origin, about, schema, placeholders, dialects, assumes, state, similarity)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+         ON CONFLICT (name) DO UPDATE SET hash = $2, origin = $3, about = $4, schema = $5, placeholders = $6,
+             dialects = $7, assumes = $8, state = $9, similarity = $10, evidence = NULL
+         WHERE class.hash <> $2
+         RETURNING id",
+        name,
+        hash,
+        origin,
+        about,
+        schema,
+        Json(placeholders) as _,
+        dialects,
+        assumes,
+        state.name(),
+        *similarity
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(id) = id else { return Ok(false) };
+    sqlx::query!("DELETE FROM member WHERE class_id = $1", id).execute(&mut *connection).await?;
+    for (at, member) in members.iter().enumerate() {
+        let plan = plans.get(at).and_then(Option::as_ref).map(|plan| json("a plan", plan)).transpose()?;
+        sqlx::query!(
+            "INSERT INTO member (class_id, position, sql, switch, plan) VALUES ($1, $2, $3, $4, $5)",
+            id,
+            position(at),
+            member.sql(),
+            member.switch(),
+            plan
+        )
+        .execute(&mut *connection)
+        .await?;
+    }
+    for NewProof { record, certificate } in proofs {
+        let Some((_, Pair(left, right))) = Pair::parse(&record.id) else { continue };
+        let assumptions: Vec<String> = record.assumptions.iter().cloned().collect();
+        sqlx::query!(
+            "INSERT INTO proof (class_id, left_position, right_position, hash, verdict, assumptions, reason, prover,
+                 certificate)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            id,
+            position(left),
+            position(right),
+            record.hash,
+            verdict_name(record.verdict),
+            &assumptions,
+            record.reason,
+            record.prover,
+            certificate.as_ref()
+        )
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok(true)
+}

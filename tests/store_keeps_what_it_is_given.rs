@@ -1,0 +1,111 @@
+//! The store: classes go in and come out as they were, campaigns are recorded, and its private server comes and goes.
+
+mod support;
+
+use caqtus::store::Store;
+use support::{Caqtus, kill, last_json, processes_naming, succeed, wait_until};
+
+/// Processes of the private server.
+fn servers(caqtus: &Caqtus) -> Vec<u32> {
+    processes_naming(&caqtus.path("data/store/data"))
+}
+
+fn read(caqtus: &Caqtus, name: &str) -> String {
+    std::fs::read_to_string(caqtus.path(name)).expect("the file was written")
+}
+
+#[test]
+fn shipped_classes_come_out_as_they_went_in_and_are_hunted_with() {
+    let caqtus = Caqtus::new();
+    let first = last_json(&succeed(&caqtus, 0, &["oracle", "import", "--shipped", "--quiet", "--json"]));
+    assert_eq!(first["unchanged"], 0);
+    assert_eq!(first["released"], first["classes"]);
+    let again = last_json(&succeed(&caqtus, 0, &["oracle", "import", "--shipped", "--quiet", "--json"]));
+    assert_eq!(again["unchanged"], again["classes"], "importing again changes nothing");
+
+    let shipped = last_json(&succeed(&caqtus, 0, &["oracle", "list", "--json"]))["totals"].clone();
+    let stored = last_json(&succeed(&caqtus, 0, &["oracle", "list", "--store", "--json"]))["totals"].clone();
+    assert_eq!(stored, shipped, "members and proofs are all there");
+
+    succeed(&caqtus, 0, &["oracle", "export", "--classes", "a.toml", "--proofs", "a.jsonl"]);
+    let other = Caqtus::new();
+    let files = ["a.toml", "a.jsonl"].map(|name| caqtus.path(name).display().to_string());
+    succeed(&other, 0, &["oracle", "export", "none-*", "--classes", "b.toml", "--proofs", "b.jsonl"]);
+    assert_eq!(read(&other, "b.jsonl"), "", "an empty store exports nothing");
+    let listed = succeed(&other, 0, &["oracle", "list", "--json", "--catalogue", &files[0], "--proofs", &files[1]]);
+    assert_eq!(last_json(&listed)["totals"], shipped, "the files hold everything");
+
+    let words = ["--store", "--dbms", "planted:drop-row", "--cases", "3000", "--seed", "3", "--workers", "1"];
+    let (code, summary) = caqtus.hunt(&words);
+    assert_eq!(code, 1, "{summary}");
+    let found = i64::try_from(summary["findings"].as_array().expect("findings").len()).expect("few");
+    assert!(found > 0);
+    assert!(servers(&caqtus).is_empty(), "the server is gone with the program");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let store = Store::open(None, &caqtus.path("data")).await.expect("the store");
+        let (campaigns, findings, bugs) = store.campaign_totals().await.expect("totals");
+        store.close().await;
+        assert_eq!((campaigns, findings), (1, found));
+        assert!((1..=found).contains(&bugs));
+    });
+}
+
+#[test]
+fn a_changed_class_is_checked_again_and_a_wrong_one_is_not_used() {
+    let caqtus = Caqtus::new();
+    let class = |condition: &str| {
+        format!(
+            "[[class]]\nname = 'c'\nschema = 'CREATE TABLE t1(c0 INT)'\nplaceholders = {{ p1 = 'Expr(t1: BOOLEAN)' }}\n\
+             members = ['SELECT t1.c0 FROM t1 WHERE t1.p1', 'SELECT t1.c0 FROM t1 WHERE {condition}']\n"
+        )
+    };
+    let import = |code: i32, condition: &str| {
+        std::fs::write(caqtus.path("c.toml"), class(condition)).expect("written");
+        last_json(&succeed(&caqtus, code, &["oracle", "import", "c.toml", "--quiet", "--json"]))
+    };
+    assert_eq!(import(0, "t1.p1 IS TRUE")["released"], 1, "proven and run");
+    assert_eq!(import(0, "t1.p1 IS TRUE")["unchanged"], 1);
+    let refuted = import(1, "t1.p1 IS NOT FALSE");
+    assert_eq!((&refuted["refuted"], &refuted["released"]), (&1.into(), &0.into()), "{refuted}");
+    let output = caqtus.run(&["hunt", "--store", "--cases", "100", "--quiet"]);
+    assert_eq!(output.status.code(), Some(2), "a refuted class is not hunted with");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no released class"));
+    let shown = succeed(&caqtus, 0, &["oracle", "show", "--store", "c"]);
+    assert!(shown.contains("differs after INSERT"), "{shown}");
+}
+
+#[test]
+fn a_killed_program_or_server_loses_nothing() {
+    let caqtus = Caqtus::new();
+    succeed(&caqtus, 0, &["oracle", "import", "--shipped", "--quiet"]);
+    let totals = || last_json(&succeed(&caqtus, 0, &["oracle", "list", "--store", "--json"]))["totals"].clone();
+    let before = totals();
+    // A hunt keeps the store open.
+    let hunt = || {
+        let written = caqtus.path("caqtus-findings/store-proofs.jsonl");
+        let _ = std::fs::remove_file(&written);
+        let words = ["hunt", "--store", "--quiet", "--for", "1h", "--class", "tlp-*", "--workers", "1"];
+        let child = caqtus.command(&words).stdout(std::process::Stdio::null()).spawn().expect("starts");
+        wait_until("classes were read", || written.exists());
+        child
+    };
+    let mut child = hunt();
+    kill("-9", child.id());
+    child.wait().expect("ends");
+    assert!(!servers(&caqtus).is_empty(), "the server outlives a kill");
+    assert_eq!(totals(), before);
+    assert!(servers(&caqtus).is_empty(), "and the next program, which used it, stopped it");
+
+    let mut child = hunt();
+    let found = || std::fs::read_to_string(caqtus.path("data/store/data/postmaster.pid")).unwrap_or_default();
+    let postmaster = found().lines().next().and_then(|line| line.parse().ok()).expect("a process");
+    // Two programs use it now; the one that ends first leaves it to the other.
+    assert_eq!(totals(), before);
+    assert!(!servers(&caqtus).is_empty(), "somebody still uses it");
+    kill("-9", postmaster);
+    wait_until("the server is gone", || servers(&caqtus).is_empty());
+    kill("-9", child.id());
+    child.wait().expect("ends");
+    assert_eq!(totals(), before, "the server recovers");
+}
