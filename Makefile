@@ -7,7 +7,7 @@ PROVER = ./target/release/caqtus-prover
 # For `make proofs`, seconds per pair. Long, so that the repeatable limits decide and not the machine.
 PROOF_DEADLINE ?= 120
 
-.PHONY: demo proofs prover queries test tools z3
+.PHONY: demo postgresql proofs prover queries test tools z3
 
 # Builds, fetches and builds an old SQLite, hunts on it, and shows the first finding there and on the current version.
 demo: tools
@@ -57,7 +57,7 @@ queries:
 	  DATABASE_URL="$(DATABASE_URL)" cargo check
 
 # The same checks as in continuous integration.
-test: tools z3
+test: tools z3 postgresql
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --workspace --locked
@@ -70,6 +70,13 @@ tools:
 	if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -y -q --no-install-recommends gcc libc6-dev; \
 	elif command -v sudo >/dev/null; then sudo apt-get update -q && sudo apt-get install -y -q --no-install-recommends gcc libc6-dev; \
 	else echo "A C compiler is missing: install gcc and libc6-dev (Debian: apt-get install gcc libc6-dev)"; exit 1; fi
+
+# For the store: the tests, and programs without DATABASE_URL, start a private server.
+postgresql:
+	@command -v pg_ctl >/dev/null && exit 0; ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 && exit 0; \
+	if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -y -q --no-install-recommends postgresql; \
+	elif command -v sudo >/dev/null; then sudo apt-get update -q && sudo apt-get install -y -q --no-install-recommends postgresql; \
+	else echo "PostgreSQL is missing: install it (Debian: apt-get install postgresql)"; exit 1; fi
 
 # Debian 12's libz3 (4.8.12) hangs on time-outs, so a current one comes from its PyPI wheel.
 Z3_VERSION = 5.4.0.0

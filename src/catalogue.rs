@@ -6,7 +6,7 @@ use crate::config::CatalogueSource;
 use crate::corpus::snippet::{Snippet, SnippetError};
 use crate::sql::profile::{Profile, ProfileError};
 use include_dir::{Dir, include_dir};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -130,16 +130,43 @@ fn merge(files: impl IntoIterator<Item = (String, String)>) -> Result<Vec<Oracle
     Ok(all)
 }
 
-/// The shipped snippets of a dialect that pass the checks by name, and how many were refused for each reason.
-pub fn snippets(profile: &Profile) -> (Vec<Snippet>, BTreeMap<String, usize>) {
-    #[derive(Deserialize)]
-    struct Line {
-        sql: String,
-    }
+#[derive(Serialize, Deserialize)]
+struct SnippetLine {
+    sql: String,
+}
+
+/// The shipped snippets of a dialect, as they are written.
+pub fn shipped_snippets(dialect: &str) -> Vec<String> {
+    let lines = text(&format!("snippets/{dialect}.jsonl")).unwrap_or_default().lines();
+    lines.filter_map(|line| serde_json::from_str::<SnippetLine>(line).ok()).map(|line| line.sql).collect()
+}
+
+/// The dialects that snippets ship for.
+pub fn snippet_dialects() -> Vec<&'static str> {
+    let files = CORPUS.get_dir("snippets").map(Dir::files).into_iter().flatten();
+    files.filter_map(|f| f.path().file_stem()?.to_str()).collect()
+}
+
+/// Snippets as a file that [`snippets`] reads.
+pub fn print_snippets(snippets: &[String]) -> String {
+    let line = |sql: &String| serde_json::to_string(&SnippetLine { sql: sql.clone() }).ok();
+    snippets.iter().filter_map(line).flat_map(|line| [line, "\n".to_owned()]).collect()
+}
+
+/// The snippets of a dialect that pass the checks by name, and how many were refused for each reason: those of the file,
+/// or the shipped ones.
+pub fn snippets(
+    profile: &Profile,
+    file: Option<&Path>,
+) -> Result<(Vec<Snippet>, BTreeMap<String, usize>), CatalogueError> {
+    let all = match file {
+        None => text(&format!("snippets/{}.jsonl", profile.name)).unwrap_or_default().to_owned(),
+        Some(path) => read(path)?,
+    };
     let mut accepted = Vec::new();
     let mut refused = BTreeMap::new();
-    for line in text(&format!("snippets/{}.jsonl", profile.name)).unwrap_or_default().lines() {
-        let result = serde_json::from_str::<Line>(line)
+    for line in all.lines() {
+        let result = serde_json::from_str::<SnippetLine>(line)
             .map_err(|e| SnippetError::Unmappable(e.to_string()))
             .and_then(|line| Snippet::parse(&line.sql, profile));
         match result {
@@ -147,5 +174,5 @@ pub fn snippets(profile: &Profile) -> (Vec<Snippet>, BTreeMap<String, usize>) {
             Err(error) => *refused.entry(error.to_string()).or_default() += 1,
         }
     }
-    (accepted, refused)
+    Ok((accepted, refused))
 }

@@ -59,6 +59,9 @@ pub struct CatalogueSource {
     /// Their recorded proofs.
     #[serde(default)]
     pub proofs: Option<PathBuf>,
+    /// Snippets to use in place of the shipped ones: JSON lines with `sql`.
+    #[serde(default)]
+    pub snippets: Option<PathBuf>,
 }
 
 /// Which classes, and which of their members, are used.

@@ -2,6 +2,7 @@
 
 use super::progress::{ProgressLine, interrupts};
 use super::{ChoiceArgs, Common, FOUND, StoreArgs, parse_duration};
+use crate::catalogue::print_snippets;
 use crate::clock;
 use crate::config::{CatalogueSource, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
 use crate::dbms::target::Target;
@@ -49,7 +50,7 @@ pub(super) struct HuntArgs {
     /// Share of placeholders filled from the snippet corpus rather than generated
     #[arg(long, value_name = "PERCENT", default_value_t = 35, value_parser = clap::value_parser!(u32).range(0..=100))]
     snippets: u32,
-    /// Use the released classes of the store, and record the campaign and its findings there
+    /// Use the released classes and the snippets of the store, and record the campaign and its findings there
     #[arg(long, conflicts_with_all = ["catalogue", "proofs"])]
     store: bool,
     #[command(flatten)]
@@ -83,7 +84,7 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
     let mut choice = args.choice.choice();
     let store = if args.store { Some(runtime.block_on(args.server.open(&args.common))?) } else { None };
     if let Some(store) = store.as_ref().filter(|_| !args.resume) {
-        choice.source = runtime.block_on(from_store(store, &args.out))?;
+        choice.source = runtime.block_on(from_store(store, target.dialect(), &args.out))?;
     }
     let plan = HuntPlan {
         executor: ExecutorConfig {
@@ -126,7 +127,7 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
 
 /// Writes the released classes to files beside the findings: executors need no store, and a campaign that goes on keeps
 /// its classes.
-async fn from_store(store: &Store, out: &Path) -> anyhow::Result<CatalogueSource> {
+async fn from_store(store: &Store, dialect: &str, out: &Path) -> anyhow::Result<CatalogueSource> {
     let released = super::oracle::stored(store, Some(ClassState::Released), &[]).await?;
     if released.is_empty() {
         bail!("the store has no released class; `caqtus discover` finds some, `caqtus oracle import` brings others");
@@ -134,7 +135,15 @@ async fn from_store(store: &Store, out: &Path) -> anyhow::Result<CatalogueSource
     std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     let (classes, proofs) = (out.join("store-classes.toml"), out.join("store-proofs.jsonl"));
     super::oracle::write_classes(&released, &classes, &proofs)?;
-    Ok(CatalogueSource { catalogue: vec![classes], proofs: Some(proofs) })
+    let snippets = match store.snippet_list(dialect).await?.as_slice() {
+        [] => None,
+        some => {
+            let path = out.join("store-snippets.jsonl");
+            std::fs::write(&path, print_snippets(some)).with_context(|| format!("cannot write {}", path.display()))?;
+            Some(path)
+        }
+    };
+    Ok(CatalogueSource { catalogue: vec![classes], proofs: Some(proofs), snippets })
 }
 
 /// Stores what a campaign did.

@@ -44,7 +44,7 @@ pub(super) struct ImportArgs {
     /// What is proven about the classes of the files
     #[arg(long, value_name = "FILE", requires = "files")]
     proofs: Option<PathBuf>,
-    /// The classes that ship with this program; they are released as they are
+    /// The classes and snippets that ship with this program; the classes are released as they are
     #[arg(long, conflicts_with = "files")]
     shipped: bool,
     /// A file of JSON lines, each with `schema`, `placeholders`, a query `seed` and a list `candidates` of queries that
@@ -103,7 +103,7 @@ struct Totals {
 }
 
 async fn classes(args: &ImportArgs, store: Store) -> anyhow::Result<ExitCode> {
-    let source = CatalogueSource { catalogue: args.files.clone(), proofs: args.proofs.clone() };
+    let source = CatalogueSource { catalogue: args.files.clone(), proofs: args.proofs.clone(), snippets: None };
     let classes = catalogue::load(&source)?.classes;
     let provers = if args.shipped || args.proofs.is_some() {
         None
@@ -111,6 +111,12 @@ async fn classes(args: &ImportArgs, store: Store) -> anyhow::Result<ExitCode> {
         Some(ProverPool::open(args.prover.as_deref(), args.workers()).await?)
     };
     let mut progress = ProgressLine::new(args.quiet);
+    if args.shipped {
+        for dialect in catalogue::snippet_dialects() {
+            let new = store.snippet_put(dialect, "shipped", &catalogue::shipped_snippets(dialect)).await?;
+            progress.note(&format!("{new} new snippets for {dialect}"));
+        }
+    }
     let start = clock::now();
     let mut totals = Totals::default();
     for (at, class) in classes.iter().enumerate() {

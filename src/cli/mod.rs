@@ -78,7 +78,7 @@ struct SourceArgs {
 
 impl SourceArgs {
     fn source(self) -> CatalogueSource {
-        CatalogueSource { catalogue: self.catalogue, proofs: self.proofs }
+        CatalogueSource { catalogue: self.catalogue, proofs: self.proofs, snippets: None }
     }
 }
 

@@ -157,7 +157,7 @@ impl Workplace {
         let class = write("class.toml", print_classes(vec![text.clone()]).map_err(io::Error::other))?;
         let lines: Result<Vec<String>, _> = records.iter().map(serde_json::to_string).collect();
         let proofs = write("proofs.jsonl", lines.map(|lines| lines.join("\n")).map_err(io::Error::other))?;
-        Ok(CatalogueSource { catalogue: vec![class], proofs: Some(proofs) })
+        Ok(CatalogueSource { catalogue: vec![class], proofs: Some(proofs), snippets: None })
     }
 }
 

@@ -92,7 +92,8 @@ impl Session {
         let mut connection = target.open(data_dir, STATEMENT_LIMITS)?;
         let profile = catalogue::profile(target.dialect())?;
         let snippets = if snippet_percent > 0 {
-            validated(target, data_dir, connection.as_mut(), &profile, tick)?
+            let (snippets, _) = catalogue::snippets(&profile, choice.source.snippets.as_deref())?;
+            validated(target, data_dir, connection.as_mut(), &profile, snippets, tick)?
         } else {
             Vec::new()
         };
@@ -181,9 +182,9 @@ fn validated(
     data_dir: &Path,
     connection: &mut dyn Connection,
     profile: &Profile,
+    snippets: Vec<Snippet>,
     tick: &mut dyn FnMut(),
 ) -> Result<Vec<Arc<Snippet>>, SessionError> {
-    let (snippets, _) = catalogue::snippets(profile);
     let setup = validate::setup(profile);
     let path = cache_path(target, data_dir, &connection.build_id(), &snippets, &setup);
     let cache_error = |source| SessionError::Cache { path: path.display().to_string(), source };

@@ -12,6 +12,7 @@ mod campaign;
 mod class;
 mod cluster;
 mod discovery;
+mod snippet;
 
 pub use campaign::CampaignRow;
 pub use class::{ClassState, ClassSummary, NewClass, NewProof, StoredClass};

@@ -1,17 +1,19 @@
 //! `caqtus bench`.
 
+mod sampling;
+
 use super::Common;
 use crate::config::{CASES_PER_BLOCK, ClassChoice, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
 use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
 use crate::hunt::protocol::Report;
 use crate::hunt::stats::Stats;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum as _};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Measure speed, per CPU second
+/// Measure: the speed of hunting, and what the choice of examples does for discovery
 #[derive(Debug, Args)]
 pub(super) struct BenchArgs {
     #[command(subcommand)]
@@ -40,6 +42,34 @@ enum BenchCommand {
         #[command(flatten)]
         common: Common,
     },
+    /// Discovery with each way of choosing examples, from the same seeds: similarity of plans and valid queries
+    ///
+    /// Table 4 of the Argus paper, with the rewrite rules in the place of a model: examples are what they start from.
+    Sampling {
+        /// Seeds
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        seeds: usize,
+        /// Candidates per seed at most
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        max_depth: u32,
+        /// Examples at most
+        #[arg(long, value_name = "N", default_value_t = 4)]
+        examples: usize,
+        /// The seed
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// The target whose plans are compared
+        #[arg(long, default_value = "sqlite")]
+        dbms: String,
+        /// The prover [default: caqtus-prover beside this program or in the path]
+        #[arg(long, env = "CAQTUS_PROVER", value_name = "PROGRAM")]
+        prover: Option<PathBuf>,
+        /// JSON, for machines
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        common: Common,
+    },
 }
 
 #[derive(Serialize)]
@@ -60,14 +90,50 @@ struct Suite {
 }
 
 pub(super) fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
-    let BenchCommand::Hunt { dbms, seconds, seed, classes, json, common } = args.command;
+    match args.command {
+        BenchCommand::Hunt { dbms, seconds, seed, classes, json, common } => {
+            hunt(&dbms, seconds, seed, classes, json, &common)
+        }
+        BenchCommand::Sampling { seeds, max_depth, examples, seed, dbms, prover, json, common } => {
+            let data_dir = common.data_dir();
+            let plan = sampling::Plan { seeds, depth: max_depth, examples, seed, dbms, prover, data_dir };
+            compare_samplings(&plan, json)
+        }
+    }
+}
+
+fn compare_samplings(plan: &sampling::Plan, json: bool) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    for line in runtime.block_on(sampling::measure(plan))? {
+        if json {
+            println!("{}", serde_json::to_string(&line)?);
+            continue;
+        }
+        let name = line.sampling.to_possible_value().map(|v| v.get_name().to_owned()).unwrap_or_default();
+        let similarity = line.similarity.map_or("-".to_owned(), |s| format!("{s:.3}"));
+        println!(
+            "{name:<12} similarity {similarity}  valid queries {:>5} of {:>5} candidates  {:.0} s",
+            line.valid, line.candidates, line.seconds
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn hunt(
+    dbms: &str,
+    seconds: u64,
+    seed: u64,
+    classes: Vec<String>,
+    json: bool,
+    common: &Common,
+) -> anyhow::Result<ExitCode> {
     let suites = if classes.is_empty() {
         vec![("norec", vec!["norec-*".to_owned()]), ("catalogue", Vec::new())]
     } else {
         vec![("chosen", classes)]
     };
     for (name, classes) in suites {
-        let suite = measure(name, classes, &dbms, seconds, seed, &common)?;
+        let suite = measure(name, classes, dbms, seconds, seed, common)?;
         if json {
             println!("{}", serde_json::to_string(&suite)?);
         } else {
