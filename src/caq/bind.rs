@@ -11,10 +11,11 @@ use super::collation::{Wrap, collation_reaches_a_comparison, wrap};
 use super::names::{Demand, Names, Placeholder, PlaceholderKind};
 use super::template::{Slot, Template};
 use crate::sql::print::{PrintError, parse_query, print_query};
+use crate::sql::walk::{ON, OVER, Walk, walk};
 use sqlparser::ast::{
     BinaryOperator, Distinct, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, ObjectName,
     OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor,
-    TableWithJoins, UnaryOperator, VisitMut, VisitorMut,
+    TableWithJoins, UnaryOperator,
 };
 use sqlparser::tokenizer::Span;
 use std::ops::ControlFlow;
@@ -496,11 +497,10 @@ impl Binder<'_> {
     }
 
     fn walk(&mut self, expr: &mut Expr, root: Wrap) -> Result<(), BindError> {
-        let mut walk = ExprWalk { binder: self, depth: 0, around: vec![root] };
-        match expr.visit(&mut walk) {
-            ControlFlow::Break(error) => Err(error),
-            ControlFlow::Continue(()) => Ok(()),
-        }
+        let mut exprs = ExprWalk { binder: self, depth: 0, around: vec![root], error: None };
+        // It ends early only with an error.
+        let _ = walk(expr, &mut exprs);
+        exprs.error.map_or(Ok(()), Err)
     }
 
     /// The entry a qualified name refers to, innermost scope first.
@@ -571,9 +571,16 @@ struct ExprWalk<'b, 'a> {
     depth: usize,
     /// What stands around the present expression, innermost last.
     around: Vec<Wrap>,
+    /// Why the walk ended early.
+    error: Option<BindError>,
 }
 
 impl ExprWalk<'_, '_> {
+    fn fail(&mut self, error: BindError) -> ControlFlow<()> {
+        self.error = Some(error);
+        OVER
+    }
+
     fn visit_expr(&mut self, expr: &mut Expr) -> Result<(), BindError> {
         match expr {
             Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, right } => {
@@ -632,27 +639,25 @@ impl ExprWalk<'_, '_> {
     }
 }
 
-impl VisitorMut for ExprWalk<'_, '_> {
-    type Break = BindError;
-
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<BindError> {
+impl Walk for ExprWalk<'_, '_> {
+    fn query(&mut self, query: &mut Query) -> ControlFlow<()> {
         if self.depth == 0
             && let Err(error) = self.binder.query(query)
         {
-            return ControlFlow::Break(error);
+            return self.fail(error);
         }
         self.depth += 1;
-        ControlFlow::Continue(())
+        ON
     }
 
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<BindError> {
+    fn after_query(&mut self, _: &mut Query) -> ControlFlow<()> {
         self.depth -= 1;
-        ControlFlow::Continue(())
+        ON
     }
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<BindError> {
+    fn expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if self.depth > 0 {
-            return ControlFlow::Continue(());
+            return ON;
         }
         // A name has nothing inside; anything else stands around what its visit replaces.
         let is_name = matches!(expr, Expr::CompoundIdentifier(_));
@@ -664,15 +669,15 @@ impl VisitorMut for ExprWalk<'_, '_> {
             self.around.push(Wrap::Parentheses);
         }
         match result {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
+            Ok(()) => ON,
+            Err(error) => self.fail(error),
         }
     }
 
-    fn post_visit_expr(&mut self, _: &mut Expr) -> ControlFlow<BindError> {
+    fn after_expr(&mut self, _: &mut Expr) -> ControlFlow<()> {
         if self.depth == 0 {
             self.around.pop();
         }
-        ControlFlow::Continue(())
+        ON
     }
 }

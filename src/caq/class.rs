@@ -177,7 +177,7 @@ pub fn parse_classes(file: &str, text: &str) -> Result<Vec<OracleClass>, ClassEr
 
 /// Writes a class file.
 pub fn print_classes(classes: Vec<ClassText>) -> Result<String, toml::ser::Error> {
-    toml::to_string(&File { class: classes })
+    toml::to_string_pretty(&File { class: classes })
 }
 
 /// The tables and names that a schema and placeholders make, or what is wrong with them.

@@ -296,7 +296,7 @@ impl Discovery {
         };
         let texts = std::iter::once(&seed.caq.sql).chain(members.iter().map(|c| &c.sql));
         let text = ClassText {
-            name: class_name(&seed.caq),
+            name: class_name(seed),
             origin: format!("discovered ({})", self.settings.proposer),
             about: format!("Queries proven to be equivalent to: {}", seed.caq.sql),
             schema: seed.caq.schema.clone(),
@@ -357,7 +357,9 @@ fn note(search: &mut Search, candidates: Vec<CandidateRow>) {
 }
 
 /// A class is named after its seed, so that two discoveries from one seed make one class.
-fn class_name(caq: &Caq) -> String {
+fn class_name(SeedRow { name, caq, .. }: &SeedRow) -> String {
+    let given = name.as_deref().unwrap_or("d").to_ascii_lowercase();
+    let given: String = given.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let mut hash = blake3::Hasher::new();
     let names = caq.placeholders.iter().flat_map(|(name, constraint)| [name.as_str(), constraint.as_str()]);
     let sql = canonical(&caq.sql);
@@ -365,5 +367,5 @@ fn class_name(caq: &Caq) -> String {
         hash.update(&(text.len() as u64).to_le_bytes());
         hash.update(text.as_bytes());
     }
-    format!("d-{}", &hash.finalize().to_hex()[..12])
+    format!("{given}-{}", &hash.finalize().to_hex()[..12])
 }

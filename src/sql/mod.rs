@@ -7,3 +7,4 @@ pub mod print;
 pub mod profile;
 pub mod schema;
 pub mod types;
+pub mod walk;

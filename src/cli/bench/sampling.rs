@@ -78,10 +78,8 @@ async fn one(plan: &Plan, sampling: Sampling, scratch: &Path) -> anyhow::Result<
     };
     let store = Store::open(None, scratch).await?;
     let (run, _lock) = store.run_open(&settings.key(), &serde_json::to_value(&settings)?).await?;
-    let seeds: Vec<_> = seed::seeds(plan.seed, &seed::Options::default())?
-        .take(plan.seeds)
-        .map(|seed| (None, seed.caq))
-        .collect();
+    let seeds: Vec<_> =
+        seed::seeds(plan.seed, &seed::Options::default())?.take(plan.seeds).map(|seed| (None, seed.caq)).collect();
     store.seed_put(run, 0, &seeds).await?;
     let rows = store.seed_list(run).await?;
     let workers = std::thread::available_parallelism().map_or(1, usize::from);

@@ -6,10 +6,10 @@
 
 use super::facts::{Col, Cx};
 use crate::sql::print::dialect;
+use crate::sql::walk::{ON, OVER, Walk, each_expr, walk};
 use sqlparser::ast::{
     BinaryOperator, Distinct, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Join, JoinConstraint,
-    JoinOperator, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, VisitMut as _, VisitorMut,
-    visit_expressions,
+    JoinOperator, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, VisitMut,
 };
 use sqlparser::parser::Parser;
 use std::collections::{BTreeMap, BTreeSet};
@@ -435,24 +435,25 @@ pub(super) fn qualifiers(expr: &Expr) -> BTreeSet<String> {
 }
 
 /// The qualified names that a piece of a query uses, also inside its subqueries.
-pub(super) fn columns_of<V: sqlparser::ast::Visit>(part: &V) -> BTreeSet<(String, String)> {
+pub(super) fn columns_of<T: VisitMut + Clone>(part: &T) -> BTreeSet<(String, String)> {
     let mut found = BTreeSet::new();
-    let _ = visit_expressions(part, |e: &Expr| -> ControlFlow<()> {
+    // It never ends early.
+    let _ = each_expr(part, |e| {
         if let Expr::CompoundIdentifier(path) = e
             && let [qualifier, name] = path.as_slice()
         {
             found.insert((qualifier.value.clone(), name.value.clone()));
         }
-        ControlFlow::Continue(())
+        ON
     });
     found
 }
 
 /// Whether an expression has a subquery.
 pub(super) fn has_subquery(expr: &Expr) -> bool {
-    visit_expressions(expr, |e: &Expr| match e {
-        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
+    each_expr(expr, |e| match e {
+        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => OVER,
+        _ => ON,
     })
     .is_break()
 }
@@ -462,7 +463,8 @@ pub(super) fn has_subquery(expr: &Expr) -> bool {
 pub(super) fn exchange(expr: &mut Expr, map: &BTreeMap<(String, String), String>) -> Option<()> {
     let qualifiers: BTreeSet<&str> = map.keys().map(|(q, _)| q.as_str()).collect();
     let mut exchanged = Exchange { map, qualifiers, failed: false };
-    let _ = expr.visit(&mut exchanged);
+    // It never ends early.
+    let _ = walk(expr, &mut exchanged);
     (!exchanged.failed).then_some(())
 }
 
@@ -472,10 +474,8 @@ struct Exchange<'m> {
     failed: bool,
 }
 
-impl VisitorMut for Exchange<'_> {
-    type Break = ();
-
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+impl Walk for Exchange<'_> {
+    fn table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
         let name = match factor {
             TableFactor::Table { name, alias, .. } => {
                 alias.as_ref().map_or_else(|| name.to_string(), |a| a.name.value.clone())
@@ -484,10 +484,10 @@ impl VisitorMut for Exchange<'_> {
             _ => String::new(),
         };
         self.failed |= self.qualifiers.contains(name.as_str());
-        ControlFlow::Continue(())
+        ON
     }
 
-    fn post_visit_expr(&mut self, e: &mut Expr) -> ControlFlow<()> {
+    fn after_expr(&mut self, e: &mut Expr) -> ControlFlow<()> {
         if let Some((qualifier, name)) = column_path(e)
             && let Some(new) = self.map.get(&(qualifier, name))
         {
@@ -496,7 +496,7 @@ impl VisitorMut for Exchange<'_> {
                 None => self.failed = true,
             }
         }
-        ControlFlow::Continue(())
+        ON
     }
 }
 
@@ -562,28 +562,27 @@ pub(super) fn aggregate(expr: &Expr) -> Option<Aggregate> {
 /// Whether an expression calls an aggregate or window function outside its subqueries.
 pub(super) fn has_aggregate(expr: &Expr) -> bool {
     struct Calls(usize);
-    impl sqlparser::ast::Visitor for Calls {
-        type Break = ();
-        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+    impl Walk for Calls {
+        fn query(&mut self, _: &mut Query) -> ControlFlow<()> {
             self.0 += 1;
-            ControlFlow::Continue(())
+            ON
         }
-        fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        fn after_query(&mut self, _: &mut Query) -> ControlFlow<()> {
             self.0 -= 1;
-            ControlFlow::Continue(())
+            ON
         }
-        fn pre_visit_expr(&mut self, e: &Expr) -> ControlFlow<()> {
+        fn expr(&mut self, e: &mut Expr) -> ControlFlow<()> {
             let name = match e {
-                Expr::Function(f) if self.0 == 0 && f.over.is_some() => return ControlFlow::Break(()),
+                Expr::Function(f) if self.0 == 0 && f.over.is_some() => return OVER,
                 Expr::Function(f) if self.0 == 0 => f.name.to_string().to_ascii_uppercase(),
-                _ => return ControlFlow::Continue(()),
+                _ => return ON,
             };
             // A function that nobody here knows may well aggregate.
             match name.as_str() {
-                "COALESCE" | "NULLIF" | "ABS" | "UPPER" | "LOWER" | "LENGTH" | "ROUND" => ControlFlow::Continue(()),
-                _ => ControlFlow::Break(()),
+                "COALESCE" | "NULLIF" | "ABS" | "UPPER" | "LOWER" | "LENGTH" | "ROUND" => ON,
+                _ => OVER,
             }
         }
     }
-    sqlparser::ast::Visit::visit(expr, &mut Calls(0)).is_break()
+    walk(&mut expr.clone(), &mut Calls(0)).is_break()
 }

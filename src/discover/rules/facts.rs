@@ -7,8 +7,9 @@ use crate::caq::names::{Names, PlaceholderKind};
 use crate::caq::query::Caq;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::types::SqlType;
+use crate::sql::walk::{ON, Walk, walk};
 use rand::RngExt as _;
-use sqlparser::ast::{Cte, Query, SetExpr, Visit as _, Visitor};
+use sqlparser::ast::{Cte, Query, SetExpr};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
@@ -117,14 +118,12 @@ impl Facts {
 /// The common table expressions of a query, outer ones first.
 struct Tables(Vec<Cte>);
 
-impl Visitor for Tables {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+impl Walk for Tables {
+    fn query(&mut self, query: &mut Query) -> ControlFlow<()> {
         if let Some(with) = query.with.as_ref().filter(|with| !with.recursive) {
             self.0.extend(with.cte_tables.iter().filter(|c| c.alias.columns.is_empty()).cloned());
         }
-        ControlFlow::Continue(())
+        ON
     }
 }
 
@@ -155,7 +154,8 @@ impl<'a> Cx<'a> {
 
     fn add_ctes(&mut self, query: &Query) {
         let mut found = Tables(Vec::new());
-        let _ = query.visit(&mut found);
+        // It never ends early.
+        let _ = walk(&mut query.clone(), &mut found);
         for cte in found.0 {
             if let Some(columns) = self.outputs(&cte.query) {
                 self.ctes.push((cte.alias.name.value.clone(), columns));

@@ -31,11 +31,12 @@ use crate::caq::class::NamesError;
 use crate::caq::query::Caq;
 use crate::rng::{Rng, pick};
 use crate::sql::print::{PrintError, parse_query, print_query};
+use crate::sql::walk::{Walk, walk};
 use block::Block;
 use facts::Facts;
 use rand::RngExt as _;
 use site::Rule;
-use sqlparser::ast::{Query, SelectItem, SetExpr, VisitMut as _, VisitorMut};
+use sqlparser::ast::{Query, SelectItem, SetExpr};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use thiserror::Error;
@@ -54,7 +55,7 @@ const LENGTH_SLACK: usize = 400;
 #[derive(Debug, Error)]
 pub enum RulesError {
     /// The schema or a placeholder is wrong.
-    #[error("the schema of the seed cannot be read")]
+    #[error(transparent)]
     Names(#[from] NamesError),
     /// The seed is not one query.
     #[error("the seed cannot be read")]
@@ -148,7 +149,7 @@ impl Rules {
         // Nothing is drawn from this generator: writing out `*` asks for columns only.
         let mut rng = crate::rng::stream(0, &[]);
         let cx = facts::Cx::new(&self.facts, &copy, &mut rng);
-        let _ = query.visit(&mut Stars { cx });
+        let _ = walk(&mut query, &mut Stars { cx });
         Some(query)
     }
 }
@@ -167,10 +168,8 @@ struct Stars<'a> {
     cx: facts::Cx<'a>,
 }
 
-impl VisitorMut for Stars<'_> {
-    type Break = ();
-
-    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+impl Walk for Stars<'_> {
+    fn after_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         self.body(&mut query.body);
         ControlFlow::Continue(())
     }

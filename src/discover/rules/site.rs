@@ -4,9 +4,10 @@ use super::block::{Block, bare, column, expr};
 use super::facts::{Col, Cx, Facts};
 use crate::sql::print::parse_query;
 use crate::sql::types::SqlType;
+use crate::sql::walk;
 use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query, Select, SelectItem, SetExpr,
-    SetOperator, SetQuantifier, TableFactor, UnaryOperator, Value, VisitMut as _, VisitorMut,
+    SetOperator, SetQuantifier, TableFactor, UnaryOperator, Value,
 };
 use std::ops::ControlFlow;
 
@@ -60,7 +61,7 @@ impl Rule {
         order.into_iter().take(SITES_MAX).find_map(|site| {
             let mut query = query.clone();
             let mut walk = Walk { apply: &self.apply, cx: &mut cx, left: Some(site), seen: 0, changed: false };
-            let _ = query.visit(&mut walk);
+            let _ = walk::walk(&mut query, &mut walk);
             walk.changed.then_some(query)
         })
     }
@@ -81,7 +82,7 @@ struct Walk<'w, 'a> {
 impl<'w, 'a> Walk<'w, 'a> {
     fn count(query: &Query, apply: &'w Apply, cx: &'w mut Cx<'a>) -> usize {
         let mut walk = Walk { apply, cx, left: None, seen: 0, changed: false };
-        let _ = query.clone().visit(&mut walk);
+        let _ = walk::walk(&mut query.clone(), &mut walk);
         walk.seen
     }
 
@@ -211,10 +212,8 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 }
 
-impl VisitorMut for Walk<'_, '_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+impl walk::Walk for Walk<'_, '_> {
+    fn query(&mut self, query: &mut Query) -> ControlFlow<()> {
         let ordered = query.order_by.is_some() || query.limit_clause.is_some();
         // The queries of a recursive WITH must keep their form, so nothing below one is looked at.
         let recursive = query.with.as_ref().is_some_and(|with| with.recursive);

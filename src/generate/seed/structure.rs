@@ -5,12 +5,11 @@
 use crate::caq::query::Caq;
 use crate::sql::print::parse_query;
 use crate::sql::schema::{Schema, Table, parse_schema};
+use crate::sql::walk::{ON, Walk, walk};
 use sqlparser::ast::{
     DataType, Expr, Ident, ObjectName, Query, Select, SelectItem, TableAlias, TableFactor, Value, ValueWithSpan,
-    VisitMut, VisitorMut,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 /// The structure of a query with its schema; equal for two that differ only in
@@ -30,9 +29,10 @@ pub fn structure(caq: &Caq) -> String {
         return format!("{}\n{}", caq.schema, caq.sql);
     };
     let mut aliases = Aliases::default();
-    let ControlFlow::Continue(()) = query.visit(&mut aliases);
+    // Neither walk ends early.
+    let _ = walk(&mut query, &mut aliases);
     let mut renaming = Renaming { caq, schema: &schema, aliases, names: BTreeMap::new() };
-    let ControlFlow::Continue(()) = query.visit(&mut renaming);
+    let _ = walk(&mut query, &mut renaming);
     let constraints = renaming.constraints();
     format!("{query}{constraints}")
 }
@@ -44,14 +44,12 @@ struct Aliases {
     of: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl VisitorMut for Aliases {
-    type Break = Infallible;
-
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Infallible> {
+impl Walk for Aliases {
+    fn table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
         if let TableFactor::Table { name, alias: Some(alias), .. } = factor {
             self.of.entry(lower(&alias.name)).or_default().insert(name.to_string().to_ascii_lowercase());
         }
-        ControlFlow::Continue(())
+        ON
     }
 }
 
@@ -160,40 +158,38 @@ impl Renaming<'_> {
     }
 }
 
-impl VisitorMut for Renaming<'_> {
-    type Break = Infallible;
-
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
+impl Walk for Renaming<'_> {
+    fn query(&mut self, query: &mut Query) -> ControlFlow<()> {
         if let Some(with) = &mut query.with {
             with.cte_tables.iter_mut().for_each(|cte| self.alias(&mut cte.alias));
         }
-        ControlFlow::Continue(())
+        ON
     }
 
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Infallible> {
+    fn table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
         if let TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } = factor
         {
             self.alias(alias);
         }
-        ControlFlow::Continue(())
+        ON
     }
 
-    fn pre_visit_relation(&mut self, relation: &mut ObjectName) -> ControlFlow<Infallible> {
+    fn relation(&mut self, relation: &mut ObjectName) -> ControlFlow<()> {
         let name = self.table(&relation.to_string().to_ascii_lowercase());
         *relation = ObjectName::from(vec![Ident::new(name)]);
-        ControlFlow::Continue(())
+        ON
     }
 
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Infallible> {
+    fn select(&mut self, select: &mut Select) -> ControlFlow<()> {
         for item in &mut select.projection {
             if let SelectItem::ExprWithAlias { alias, .. } = item {
                 *alias = Ident::new(self.name('o', lower(alias)));
             }
         }
-        ControlFlow::Continue(())
+        ON
     }
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+    fn expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         match expr {
             Expr::CompoundIdentifier(path) => {
                 if let [qualifier, column] = path.as_mut_slice() {
@@ -205,14 +201,14 @@ impl VisitorMut for Renaming<'_> {
             Expr::Cast { data_type, .. } => *data_type = DataType::Text,
             _ => {}
         }
-        ControlFlow::Continue(())
+        ON
     }
 
-    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<Infallible> {
+    fn value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<()> {
         if value.value != Value::Null {
             value.value = Value::Placeholder("?".to_owned());
         }
-        ControlFlow::Continue(())
+        ON
     }
 }
 
