@@ -6,6 +6,8 @@ CREATE TABLE run (
     -- Of everything that decides what the run does; the same command finds the same run again.
     key     text NOT NULL UNIQUE,
     config  jsonb NOT NULL,
+    -- Who works on it; a program that lost its lock to another one can store nothing more.
+    owner   bigint NOT NULL DEFAULT 0,
     created timestamptz NOT NULL DEFAULT now()
 );
 
@@ -18,7 +20,6 @@ CREATE TABLE seed (
     schema       text NOT NULL,
     placeholders jsonb NOT NULL,
     sql          text NOT NULL,
-    plan         jsonb,
     -- Why the loop ended; NULL while it has not.
     ended        text,
     class_id     bigint REFERENCES class ON DELETE SET NULL,
@@ -28,14 +29,14 @@ CREATE TABLE seed (
 -- What was asked of a model, and what came back. Paid for once: a row is there before the request is sent.
 CREATE TABLE exchange (
     -- Of the whole request, which holds which of several askings it is.
-    request_hash   text PRIMARY KEY,
+    request_hash   text NOT NULL,
     run_id         bigint NOT NULL REFERENCES run ON DELETE CASCADE,
     prompt_id      text NOT NULL,
     prompt_version text NOT NULL,
     prompt_hash    text NOT NULL,
     request        jsonb NOT NULL,
-    -- sent: no answer yet, counts at the worst case; answered; failed: for good, with the reason.
-    state          text NOT NULL CHECK (state IN ('sent', 'answered', 'failed')),
+    -- sent: no answer yet, counts at the worst case; open: to be sent again; answered; failed: for good, with the reason.
+    state          text NOT NULL CHECK (state IN ('sent', 'open', 'answered', 'failed')),
     exchange       jsonb,
     error          text,
     -- What it cost, or at worst may have cost.
@@ -43,13 +44,14 @@ CREATE TABLE exchange (
     tokens         bigint NOT NULL,
     micro_usd      bigint NOT NULL,
     created        timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (run_id, request_hash),
     CHECK ((state = 'answered') = (exchange IS NOT NULL))
 );
 
 CREATE TABLE step (
     seed_id      bigint NOT NULL REFERENCES seed ON DELETE CASCADE,
     number       integer NOT NULL,
-    request_hash text REFERENCES exchange,
+    request_hash text,
     -- What became of the asking: a number of candidates, or the kind of failure.
     outcome      text NOT NULL,
     PRIMARY KEY (seed_id, number)

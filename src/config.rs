@@ -6,6 +6,8 @@ use crate::dbms::StatementLimits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
 use thiserror::Error;
 
 /// Cases on one database between two changes of its rows and indexes.
@@ -105,6 +107,24 @@ pub struct ExecutorConfig {
     pub known: Vec<String>,
     /// The flight recorder's file.
     pub recorder: PathBuf,
+}
+
+/// The variable that holds a model's key, once it is known.
+static KEY_VARIABLE: OnceLock<String> = OnceLock::new();
+
+/// Notes the variable that holds a model's key.
+pub fn note_key_variable(name: &str) {
+    // The first one counts; there is one per program.
+    let _ = KEY_VARIABLE.set(name.to_owned());
+}
+
+/// Keeps secrets of the environment from a process that has no use for them: engines run what a model wrote.
+pub fn withhold(command: &mut Command) {
+    for name in
+        ["OPENAI_API_KEY", "DATABASE_URL", "PGPASSWORD"].into_iter().chain(KEY_VARIABLE.get().map(String::as_str))
+    {
+        command.env_remove(name);
+    }
 }
 
 /// What `caqtus.toml` may say. Options of the command line go before it.

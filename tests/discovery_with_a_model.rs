@@ -241,6 +241,8 @@ fn every_fault_is_counted_and_the_rest_goes_on() {
         wrong("I cannot help with that."),
         wrong("```sql\nSELECT 1; DROP TABLE t1; --\n```"),
         wrong("{\"queries\": [{\"idea\": \"x\", \"sql\": \"SELECT 1 {{ schema }} ``` {% raw %}\"}]}"),
+        wrong("{\"queries\": [{\"idea\": \"\\u0000\", \"sql\": \"SELECT '\\u0000' FROM t1\"}]}"),
+        wrong(&format!("```sql\nSELECT {} FROM t1\n```", vec!["1"; 3000].join(" + "))),
     ];
     let server = runtime.block_on(ModelServer::answering(move |number, seen| match faults.get(number) {
         Some(fault) => fault.clone(),
@@ -278,6 +280,55 @@ fn a_used_up_quota_or_a_bad_key_stops_at_once_and_says_so() {
         let summary = discover(&caqtus, 0, &["--base-url", &server.base_url]);
         assert_eq!(summary["classes"], 2, "{summary}");
     }
+}
+
+#[test]
+fn an_outage_burns_nothing() {
+    let runtime = runtime();
+    let away = Reply::status(429, json!({ "error": { "message": "slow down" } })).header("retry-after", "3600");
+    let server = runtime.block_on(ModelServer::start(vec![away]));
+    let caqtus = Caqtus::new();
+    let said = discover(&caqtus, 2, &["--base-url", &server.base_url, "--in-flight", "1"]);
+    assert!(said.as_str().is_some_and(|said| said.contains("limits the rate")), "{said}");
+    assert!(server.seen().len() <= 4, "it is not asked for ever");
+    let empty = caqtus.path("empty").display().to_string();
+    let said = discover(&caqtus, 2, &["--llm", &format!("replay:{empty}")]);
+    assert!(said.as_str().is_some_and(|said| said.contains("no recording")), "{said}");
+    let server = answering(&runtime);
+    let summary = discover(&caqtus, 0, &["--base-url", &server.base_url]);
+    assert_eq!((&summary["classes"], &summary["without_candidates"]), (&json!(2), &json!({})), "{summary}");
+}
+
+#[test]
+fn a_batch_may_fail_as_often_as_it_likes() {
+    let caqtus = Caqtus::new();
+    let export = ["--export-batch", "prompts.jsonl", "--budget-usd", "0.2"];
+    let first = discover(&caqtus, 0, &export);
+    let prompts = || std::fs::read_to_string(caqtus.path("prompts.jsonl")).expect("exported");
+    let lines = prompts();
+    // At half the price an answer of 2 times 8,192 tokens costs 0.08 dollars and a prompt a little more: two fit.
+    assert_eq!(lines.lines().count(), 2);
+    assert!(first["usd"].as_f64() > Some(0.16), "both are set aside: {first}");
+    let errors: Vec<String> = lines
+        .lines()
+        .map(|line| {
+            let line: Value = serde_json::from_str(line).expect("a line of a batch");
+            let error = json!({ "code": "batch_expired", "message": "too late" });
+            json!({ "custom_id": line["custom_id"], "response": null, "error": error }).to_string()
+        })
+        .collect();
+    std::fs::write(caqtus.path("errors.jsonl"), errors.join("\n")).expect("written");
+    let import = ["--import-batch", "errors.jsonl", "--import-batch", "errors.jsonl"];
+    for _ in 0..2 {
+        let summary = discover(&caqtus, 0, &import);
+        assert_eq!((&summary["usd"], &summary["tokens"]), (&json!(0.0), &json!(0)), "{summary}");
+    }
+    let again = discover(&caqtus, 0, &export);
+    assert_eq!((&again["usd"], prompts()), (&first["usd"], lines), "they are set aside again, once");
+    let one = Caqtus::new();
+    discover(&one, 0, &["--export-batch", "prompts.jsonl", "--budget-usd", "0.1"]);
+    let lines = std::fs::read_to_string(one.path("prompts.jsonl")).expect("exported");
+    assert_eq!(lines.lines().count(), 1, "as much as the budget allows");
 }
 
 #[test]

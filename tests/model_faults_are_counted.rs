@@ -441,7 +441,6 @@ async fn batches_go_through_the_endpoint() {
         state("completed", json!("file-2")),
         // Larger than an answer may be.
         Reply::ok(format!("{output}\n{}", " ".repeat(2 * 1024 * 1024))),
-        state("cancelling", Value::Null),
         Reply::CutBefore,
     ])
     .await;
@@ -450,14 +449,14 @@ async fn batches_go_through_the_endpoint() {
     let line = batch::line(&requests[0], live.shape());
     let file = batches.upload(&line).await.expect("an upload, the second time");
     let batch = batches.create(&file).await.expect("a batch");
-    let batch = batches.wait(&batch.id, 1, 5).await.expect("its state");
+    assert!(!batches.status(&batch.id).await.expect("its state").has_ended());
+    let batch = batches.status(&batch.id).await.expect("its state");
     assert!(batch.has_ended());
     let text = batches.download(batch.output_file_id.as_deref().expect("a file")).await.expect("its text");
     let key = Key::none();
     let mut results = Results::default();
     results.read(&text, |hash| find(&requests, &key, hash));
     assert!(results.ended[&requests[0].hash()].is_ok() && results.malformed.is_empty());
-    assert!(!batches.cancel(&batch.id).await.expect("its state").has_ended());
 
     // A second batch would cost twice, so a lost attempt to create one is the last.
     let error = batches.create(&file).await.expect_err("a cut connection");
@@ -474,7 +473,6 @@ async fn batches_go_through_the_endpoint() {
             "GET /v1/batches/batch_1",
             "GET /v1/batches/batch_1",
             "GET /v1/files/file-2/content",
-            "POST /v1/batches/batch_1/cancel",
             "POST /v1/batches",
         ]
     );
@@ -490,6 +488,6 @@ fn askings_can_move_between_threads() {
     let batches = Batches::new(&live, &request);
     check(live.complete(&request));
     check(batches.upload(""));
-    check(batches.wait("", 1, 1));
+    check(batches.status(""));
     check(batches.download(""));
 }

@@ -68,11 +68,21 @@ fn a_changed_class_is_checked_again_and_a_wrong_one_is_not_used() {
     assert_eq!(import(0, "t1.p1 IS TRUE")["unchanged"], 1);
     let refuted = import(1, "t1.p1 IS NOT FALSE");
     assert_eq!((&refuted["refuted"], &refuted["released"]), (&1.into(), &0.into()), "{refuted}");
+    let shown = succeed(&caqtus, 0, &["oracle", "show", "--store", "c"]);
+    assert!(shown.contains("differs after INSERT"), "{shown}");
+    // What a person decided stays, whatever is imported.
+    succeed(&caqtus, 0, &["oracle", "judge", "c", "quarantined", "--why", "a doubt"]);
+    assert_eq!(import(1, "NOT (t1.p1 IS NOT TRUE)")["quarantined"], 1);
+    let shown = succeed(&caqtus, 0, &["oracle", "show", "--store", "c"]);
+    assert!(shown.contains("a doubt"), "{shown}");
+    let other = class("TRUE").replace("c0 INT", "c0 TEXT");
+    std::fs::write(caqtus.path("c.toml"), other).expect("written");
+    let output = caqtus.run(&["oracle", "import", "c.toml", "--quiet"]);
+    assert_eq!(output.status.code(), Some(2), "another class of the name is not replaced");
+
     let output = caqtus.run(&["hunt", "--store", "--cases", "100", "--quiet"]);
     assert_eq!(output.status.code(), Some(2), "a refuted class is not hunted with");
     assert!(String::from_utf8_lossy(&output.stderr).contains("no released class"));
-    let shown = succeed(&caqtus, 0, &["oracle", "show", "--store", "c"]);
-    assert!(shown.contains("differs after INSERT"), "{shown}");
 }
 
 #[test]

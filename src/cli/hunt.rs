@@ -86,6 +86,7 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
     if let Some(store) = store.as_ref().filter(|_| !args.resume) {
         choice.source = runtime.block_on(from_store(store, target.dialect(), &args.out))?;
     }
+    let classes = format!("{:?} {}", choice.classes, choice.assumed);
     let plan = HuntPlan {
         executor: ExecutorConfig {
             dbms: target.to_string(),
@@ -114,13 +115,13 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
     }
     let summary = runtime.block_on(async { supervisor::hunt(plan, &mut display, interrupts()).await })?;
     display.0.finish();
-    if let Some(store) = store {
-        runtime.block_on(record(store, &summary))?;
-    }
     if args.json {
         println!("{}", serde_json::to_string(&json(&summary))?);
     } else {
         print(&summary);
+    }
+    if let Some(store) = store {
+        runtime.block_on(record(store, &classes, &summary))?;
     }
     Ok(ExitCode::from(if summary.findings.is_empty() && summary.stats.outcomes.fail == 0 { 0 } else { FOUND }))
 }
@@ -147,7 +148,7 @@ async fn from_store(store: &Store, dialect: &str, out: &Path) -> anyhow::Result<
 }
 
 /// Stores what a campaign did.
-async fn record(store: Store, summary: &Summary) -> anyhow::Result<()> {
+async fn record(store: Store, classes: &str, summary: &Summary) -> anyhow::Result<()> {
     let mut findings = Vec::new();
     for found in &summary.findings {
         let path = Path::new(&found.dir).join("case.json");
@@ -156,7 +157,7 @@ async fn record(store: Store, summary: &Summary) -> anyhow::Result<()> {
             serde_json::from_str(&text).with_context(|| format!("{} is no finding", path.display()))?;
         findings.push(finding);
     }
-    let key = format!("{} {} {}", summary.dbms, summary.ready.version, summary.seed);
+    let key = format!("{} {} {} {classes}", summary.dbms, summary.ready.version, summary.seed);
     let campaign = CampaignRow {
         key: blake3::hash(key.as_bytes()).to_hex()[..16].to_owned(),
         dbms: summary.dbms.clone(),

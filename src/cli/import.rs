@@ -1,13 +1,14 @@
 //! `caqtus oracle import`: classes and candidates into the store.
 
 use super::progress::{ProgressLine, stop_after};
-use super::{Common, FOUND, StoreArgs};
+use super::{Common, FOUND, StoreArgs, printable};
 use crate::caq::class::OracleClass;
 use crate::caq::proof::{Pair, Record, Verdict};
 use crate::caq::query::Caq;
 use crate::catalogue;
 use crate::clock;
-use crate::config::CatalogueSource;
+use crate::config::{CatalogueSource, STATEMENT_LIMITS};
+use crate::dbms::target::Target;
 use crate::discover::crosscheck::cross_check;
 use crate::discover::pool::ProverPool;
 use crate::discover::proposer::Proposer;
@@ -82,8 +83,11 @@ impl ImportArgs {
 }
 
 pub(super) fn run(args: &ImportArgs) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(async {
+    for name in &args.dbms {
+        let target: Target = name.parse()?;
+        drop(target.open(&args.common.data_dir(), STATEMENT_LIMITS)?);
+    }
+    super::deep_runtime()?.block_on(async {
         let store = args.store.open(&args.common).await?;
         match &args.candidates {
             Some(path) => candidates(args, path, store).await,
@@ -137,17 +141,18 @@ async fn classes(args: &ImportArgs, store: Store) -> anyhow::Result<ExitCode> {
         let text = class.text();
         let new = NewClass { plans: vec![None; text.members.len()], text: text.clone(), proofs, similarity: None };
         let state = if args.shipped { ClassState::Released } else { ClassState::Draft };
-        let changed = store.class_put(new, state).await?;
+        let kept = store.class_put(new, state).await?;
         totals.classes += 1;
-        totals.unchanged += usize::from(!changed);
-        let known = store.class_fetch(&text.name).await?.map_or(ClassState::Draft, |stored| stored.state);
-        let state = if known == ClassState::Draft {
+        totals.unchanged += usize::from(!kept.changed);
+        let mut state = kept.state;
+        if state == ClassState::Draft {
             let evidence = cross_check(&text, &records, &args.dbms, &args.common.data_dir(), args.seed).await?;
-            store.class_judge(&text.name, evidence.state(), &serde_json::to_value(&evidence)?).await?;
-            evidence.state()
-        } else {
-            known
-        };
+            let value = serde_json::to_value(&evidence)?;
+            // If somebody changed or judged it in the meantime, that is what counts.
+            if store.class_checked(&text.name, &kept.hash, evidence.state(), &value).await? {
+                state = evidence.state();
+            }
+        }
         match state {
             ClassState::Released => totals.released += 1,
             ClassState::Quarantined => {
@@ -240,9 +245,9 @@ async fn candidates(args: &ImportArgs, path: &Path, store: Store) -> anyhow::Res
         depth_max: 0,
     };
     let provers = ProverPool::open(args.prover.as_deref(), args.workers()).await?;
-    let (run, _lock) = store.run_open(&settings.key(), &serde_json::to_value(&settings)?).await?;
-    store.seed_put(run, 0, &seeds).await?;
-    let open = store.seed_list(run).await?;
+    let run = store.run_open(&settings.key(), &serde_json::to_value(&settings)?).await?;
+    store.seed_put(run.id, 0, &seeds).await?;
+    let open = store.seed_list(run.id).await?;
     let discovery = Arc::new(Discovery {
         store,
         run,
@@ -271,14 +276,15 @@ async fn candidates(args: &ImportArgs, path: &Path, store: Store) -> anyhow::Res
         }
     };
     progress.finish();
-    let summary = Summary::read(&discovery.store, run, seeds.len(), start.elapsed()).await?;
+    let summary = Summary::read(&discovery.store, discovery.run.id, start.elapsed()).await?;
     let discovery = Arc::try_unwrap(discovery).map_err(|_| anyhow::anyhow!("a task is still running"))?;
     discovery.store.close().await;
+    let end = end?;
     if args.json {
         println!("{}", serde_json::to_string(&summary)?);
     } else {
-        print!("{summary}");
-        if end? == End::Stopped {
+        print!("{}", printable(&summary.to_string()));
+        if end == End::Stopped {
             println!("stopped; the same command goes on");
         }
     }

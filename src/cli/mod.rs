@@ -138,6 +138,26 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
+/// A text from a store or a model, without what a terminal would obey.
+fn printable(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' | '\t' => c.to_string(),
+        c if c.is_control() => c.escape_unicode().to_string(),
+        c => c.to_string(),
+    };
+    text.chars().map(shown).collect()
+}
+
+/// Stack of the threads that handle queries which a model wrote: a tree is walked by recursion, and a long chain of
+/// operators is a deep tree. The memory is only taken when it is used.
+const STACK_BYTES: usize = 64 << 20;
+
+/// A runtime for work on many seeds at once.
+fn deep_runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(2).thread_stack_size(STACK_BYTES).enable_all().build()
+}
+
 /// A duration as people write it: `90s`, `10m`, `2h`, or seconds.
 fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));

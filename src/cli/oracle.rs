@@ -1,7 +1,7 @@
 //! `caqtus oracle`.
 
 use super::import::{self, ImportArgs};
-use super::{Common, FOUND, SourceArgs, StoreArgs};
+use super::{Common, FOUND, SourceArgs, StoreArgs, printable};
 use crate::caq::class::{OracleClass, print_classes};
 use crate::caq::proof::{Pair, Record, Status, Verdict};
 use crate::catalogue::{self, Catalogue};
@@ -277,7 +277,13 @@ fn list(catalogue: Catalogue, judged: &Judged, globs: &[String], json: bool) -> 
                 assumed => format!(", {assumed} assumed"),
             };
             let state = state.map(|state| format!("{state:<12}")).unwrap_or_default();
-            writeln!(out, "{:<48} {state}{:<22} {}", class.name, format!("{proven} proven{assumed}"), class.about)?;
+            writeln!(
+                out,
+                "{:<48} {state}{:<22} {}",
+                class.name,
+                format!("{proven} proven{assumed}"),
+                printable(&class.about)
+            )?;
         }
     }
     if json {
@@ -318,9 +324,9 @@ fn json_line(class: &OracleClass) -> serde_json::Value {
 }
 
 fn show(class: &OracleClass) {
-    println!("{} ({}, {})", class.name, class.origin, class.file);
-    println!("{}", class.about);
-    println!("{}", class.ddl);
+    println!("{} ({}, {})", printable(&class.name), printable(&class.origin), class.file);
+    println!("{}", printable(&class.about));
+    println!("{}", printable(&class.ddl));
     for (placeholder, demand) in class.names.placeholders.iter().zip(&class.demands) {
         let mut notes = Vec::new();
         if demand.null_preserving {
@@ -344,7 +350,7 @@ fn show(class: &OracleClass) {
             }
             Status::Assumed { reason } => format!("assumed, not proven: {reason}"),
         };
-        println!("member {}{switch}, {status}:\n  {}", at + 1, member.sql);
+        println!("member {}{switch}, {}:\n  {}", at + 1, printable(&status), printable(&member.sql));
     }
 }
 

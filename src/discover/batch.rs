@@ -10,22 +10,10 @@ use crate::llm::batch::{Results, line};
 use crate::llm::budget::{Exceeded, actual, of_error, worst_case};
 use crate::llm::wire::{Asked, Shape};
 use crate::llm::{Key, Request};
-use crate::store::{Settled, Store, StoreError};
+use crate::store::{Run, Settled, Store, StoreError, Stored};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
-use thiserror::Error;
-
-/// Why a batch cannot be written or read.
-#[derive(Debug, Error)]
-pub enum BatchError {
-    /// The budget does not allow it.
-    #[error(transparent)]
-    Budget(#[from] Exceeded),
-    /// The store fails.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// What a file of answers brought.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -42,27 +30,40 @@ pub struct Imported {
     pub malformed: Vec<usize>,
 }
 
-/// The lines of a batch with everything that waits. What it may cost is set aside, once for each request.
-pub async fn export(asker: &Asker, store: &Store, run: i64, shape: Shape) -> Result<Vec<String>, BatchError> {
+/// The lines of a batch with what waits, as much of it as the budget allows, and why it is not all. What it may cost is
+/// set aside, once for each request.
+pub async fn export(
+    asker: &Asker,
+    store: &Store,
+    run: &Run,
+    shape: Shape,
+) -> Result<(Vec<String>, Option<Exceeded>), StoreError> {
     let mut pending = std::mem::take(&mut *asker.pending.lock().unwrap_or_else(PoisonError::into_inner));
     pending.sort_by_key(Request::hash);
     pending.dedup_by_key(|request| request.hash());
-    let sent: BTreeMap<String, Request> = requests(store, run).await?;
     let mut lines = Vec::new();
     for request in &pending {
-        if !sent.contains_key(&request.hash()) {
-            let worst = worst_case(request, asker.price);
-            // Not released: an answer may come in days, to another process, which finds it in the store.
-            let _reserved = asker.ledger().reserve(&asker.limits, worst)?;
-            store.exchange_send(run, &exchange_row(request), tally(worst)).await?;
+        match store.exchange_fetch(run.id, &request.hash()).await? {
+            // Set aside already, and still waiting.
+            Stored::Sent => {}
+            Stored::New => {
+                let worst = worst_case(request, asker.price);
+                // Not released: an answer may come in days, to another process, which finds it in the store.
+                match asker.ledger().reserve(&asker.limits, worst) {
+                    Ok(_reserved) => {}
+                    Err(exceeded) => return Ok((lines, Some(exceeded))),
+                }
+                store.exchange_send(run, &exchange_row(request), tally(worst)).await?;
+            }
+            Stored::Answered(_) | Stored::Failed(_) => continue,
         }
         lines.push(line(request, shape));
     }
-    Ok(lines)
+    Ok((lines, None))
 }
 
 /// Stores the answers in a file of results.
-pub async fn import(asker: &Asker, store: &Store, run: i64, text: &str) -> Result<Imported, BatchError> {
+pub async fn import(asker: &Asker, store: &Store, run: &Run, text: &str) -> Result<Imported, StoreError> {
     let requests = requests(store, run).await?;
     let key = Key::none();
     let mut results = Results::default();
@@ -85,7 +86,7 @@ pub async fn import(asker: &Asker, store: &Store, run: i64, text: &str) -> Resul
                 let value = serde_json::to_value(&exchange)
                     .map_err(|source| StoreError::Content { what: "an exchange".to_owned(), source })?;
                 let cost = tally(actual(&exchange, asker.price));
-                if store.exchange_settle(&hash, Settled::Answered(&value), worst, cost).await? {
+                if store.exchange_settle(run.id, &hash, Settled::Answered(&value), worst, cost).await? {
                     imported.answered += 1;
                 } else {
                     imported.duplicates += 1;
@@ -95,7 +96,7 @@ pub async fn import(asker: &Asker, store: &Store, run: i64, text: &str) -> Resul
                 *imported.failed.entry(error.kind().to_owned()).or_default() += 1;
                 // It may be sent again, at a price of its own.
                 let cost = tally(of_error(&error, request, asker.price));
-                store.exchange_settle(&hash, Settled::Open, worst, cost).await?;
+                store.exchange_settle(run.id, &hash, Settled::Open(error.kind()), worst, cost).await?;
             }
         }
     }
@@ -103,8 +104,8 @@ pub async fn import(asker: &Asker, store: &Store, run: i64, text: &str) -> Resul
 }
 
 /// The requests of a run by their hashes.
-async fn requests(store: &Store, run: i64) -> Result<BTreeMap<String, Request>, StoreError> {
-    let rows = store.exchange_requests(run).await?;
+async fn requests(store: &Store, run: &Run) -> Result<BTreeMap<String, Request>, StoreError> {
+    let rows = store.exchange_requests(run.id).await?;
     let request = |(hash, value): (String, serde_json::Value)| Some((hash, serde_json::from_value(value).ok()?));
     Ok(rows.into_iter().filter_map(request).collect())
 }

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -23,6 +24,12 @@ const SNIPPET_PERCENT: u32 = 35;
 /// Why a class cannot be checked.
 #[derive(Debug, Error)]
 pub enum CrossCheckError {
+    /// The executors cannot work, which says nothing about the class.
+    #[error("the cross-check cannot run")]
+    Hunt(#[from] HuntError),
+    /// A finding cannot be read, so nobody knows what it speaks against.
+    #[error("the finding {0} of the cross-check cannot be read")]
+    Finding(String),
     /// A file cannot be written.
     #[error("cannot use {path} for the cross-check")]
     File {
@@ -105,9 +112,9 @@ pub async fn cross_check(
         let (_stop, stopped) = tokio::sync::mpsc::channel(1);
         match hunt(plan, &mut Silent, stopped).await {
             Ok(summary) => {
-                let found: Vec<Finding> = summary.findings.iter().filter_map(read_finding).collect();
+                let found: Result<Vec<Finding>, CrossCheckError> = summary.findings.iter().map(read_finding).collect();
                 let (against, other): (Vec<_>, Vec<_>) =
-                    found.into_iter().partition(|f| f.kind == FindingKind::WrongResult);
+                    found?.into_iter().partition(|f| f.kind == FindingKind::WrongResult);
                 evidence.checked.insert(
                     target.clone(),
                     Checked {
@@ -122,18 +129,19 @@ pub async fn cross_check(
             Err(HuntError::Executor(why)) => {
                 evidence.unusable.insert(target.clone(), why);
             }
-            Err(error) => {
-                evidence.unusable.insert(target.clone(), error.to_string());
-            }
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(evidence)
 }
 
-fn read_finding(found: &FoundReport) -> Option<Finding> {
-    let text = fs::read_to_string(Path::new(&found.dir).join("case.json")).ok()?;
-    serde_json::from_str(&text).ok()
+fn read_finding(found: &FoundReport) -> Result<Finding, CrossCheckError> {
+    let text = fs::read_to_string(Path::new(&found.dir).join("case.json")).unwrap_or_default();
+    serde_json::from_str(&text).map_err(|_| CrossCheckError::Finding(found.dir.clone()))
 }
+
+/// Checks that this program has begun.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A directory for the class's files, removed on drop.
 struct Workplace {
@@ -142,13 +150,16 @@ struct Workplace {
 
 impl Workplace {
     fn new(data_dir: &Path, name: &str) -> Result<Self, CrossCheckError> {
-        let dir = data_dir.join("cross-check").join(format!("{name}-{}", std::process::id()));
+        // Of its own for each check: one class may be checked twice at once, and a name may be any text.
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = &blake3::hash(name.as_bytes()).to_hex()[..12];
+        let dir = data_dir.join("cross-check").join(format!("{name}-{}-{number}", std::process::id()));
         fs::create_dir_all(&dir).map_err(|source| CrossCheckError::File { path: dir.display().to_string(), source })?;
         Ok(Self { dir })
     }
 
     fn write(&self, text: &ClassText, records: &[Record]) -> Result<CatalogueSource, CrossCheckError> {
-        let write = |name: &str, content: Result<String, io::Error>| {
+        let write = |name: &str, content: Result<String, io::Error>| -> Result<PathBuf, CrossCheckError> {
             let path = self.dir.join(name);
             let written = content.and_then(|content| fs::write(&path, content));
             written.map_err(|source| CrossCheckError::File { path: path.display().to_string(), source })?;

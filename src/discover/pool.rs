@@ -1,13 +1,14 @@
 //! A pool of prover processes. The prover links Z3 and may crash or get stuck; a process costs one pair then.
 
-use crate::config::{PROVER_DEADLINE_MS, PROVER_MEMORY_MIB};
+use crate::config::{PROVER_DEADLINE_MS, PROVER_MEMORY_MIB, withhold};
 use prover::Pair;
-use prover::wire::{Answer, FRAME_BYTES_MAX, Outcome, Request, Task};
+use prover::wire::{Answer, FRAME_BYTES_MAX, Request, Task};
 use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use thiserror::Error;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -46,6 +47,7 @@ pub struct ProverPool {
     /// What records name as the prover.
     version: String,
     idle: Mutex<Vec<Process>>,
+    asked: AtomicU64,
     permits: Arc<Semaphore>,
 }
 
@@ -69,7 +71,13 @@ impl ProverPool {
             }
             Err(source) => return Err(start_error(&program, source)),
         };
-        Ok(Self { program, version, idle: Mutex::default(), permits: Arc::new(Semaphore::new(workers.max(1))) })
+        Ok(Self {
+            program,
+            version,
+            idle: Mutex::default(),
+            asked: AtomicU64::new(0),
+            permits: Arc::new(Semaphore::new(workers.max(1))),
+        })
     }
 
     /// The prover's name and version.
@@ -77,8 +85,15 @@ impl ProverPool {
         &self.version
     }
 
-    /// Decides whether two queries over one schema are equivalent. What goes wrong is a verdict unknown, with the reason.
+    /// Decides whether two queries over one schema are equivalent. What goes wrong is a verdict unknown, with the reason;
+    /// what can go wrong because the machine was busy is tried a second time.
     pub async fn decide(&self, caq: &Caq, candidate: &str) -> Result<Answer, PoolError> {
+        let (first, again) = self.once(caq, candidate).await?;
+        if again { Ok(self.once(caq, candidate).await?.0) } else { Ok(first) }
+    }
+
+    /// An answer, and whether it is one that another try may change.
+    async fn once(&self, caq: &Caq, candidate: &str) -> Result<(Answer, bool), PoolError> {
         let text = |text: &str| Value::String(text.to_owned());
         let pair = Pair {
             schema: text(&caq.schema),
@@ -86,7 +101,9 @@ impl ProverPool {
             q2: text(candidate),
             placeholders: caq.placeholders.clone(),
         };
-        let request = Request { id: "pair".to_owned(), pair, limits: None, task: Task::Decide, certificate: true };
+        // An answer about another pair would be the worst of mistakes.
+        let id = self.asked.fetch_add(1, Ordering::Relaxed).to_string();
+        let request = Request { id: id.clone(), pair, limits: None, task: Task::Decide, certificate: true };
         let _permit =
             self.permits.acquire().await.map_err(|error| start_error(&self.program, io::Error::other(error)))?;
         let idle = self.idle.lock().await.pop();
@@ -96,13 +113,14 @@ impl ProverPool {
         };
         let deadline = Duration::from_millis(PROVER_DEADLINE_MS);
         match tokio::time::timeout(deadline, process.ask(&request)).await {
-            Ok(Ok(answer)) => {
+            Ok(Ok(answer)) if answer.id == id => {
                 self.idle.lock().await.push(process);
-                Ok(answer)
+                Ok((answer, false))
             }
             // A process that is dropped is killed.
-            Ok(Err(error)) => Ok(Answer::crashed("pair", &error.to_string())),
-            Err(_) => Ok(Answer::deadline("pair")),
+            Ok(Ok(other)) => Ok((Answer::crashed(&id, &format!("answered {} in place of {id}", other.id)), true)),
+            Ok(Err(error)) => Ok((Answer::crashed(&id, &error.to_string()), true)),
+            Err(_) => Ok((Answer::deadline(&id), true)),
         }
     }
 
@@ -111,6 +129,7 @@ impl ProverPool {
         command.args(["serve", "--end-with-input", &format!("--memory={PROVER_MEMORY_MIB}")]);
         // In a process group of its own: Ctrl-C is for the program, which lets what is begun come to its end.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true).process_group(0);
+        withhold(command.as_std_mut());
         let mut child = command.spawn().map_err(|source| start_error(&self.program, source))?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(input), Some(output)) => Ok(Process { child, input, output }),
@@ -151,9 +170,4 @@ fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut dirs = beside.into_iter().chain(std::env::split_paths(&path));
     dirs.find_map(|dir| Some(dir.join(PROGRAM)).filter(|program| program.is_file()))
-}
-
-/// Whether the pair was decided, and not given up.
-pub fn is_decided(answer: &Answer) -> bool {
-    answer.verdict != Outcome::Unknown
 }

@@ -110,9 +110,9 @@ impl Prompt {
             ask.failed.iter().map(|f| minijinja::context! { sql => data(&f.sql), reason => data(&f.reason) }).collect();
         let equal: Vec<String> = ask.equal.iter().map(|sql| data(sql)).collect();
         let user = minijinja::context! {
-            schema => data(&ask.caq.schema),
+            schema => fenced(&ask.caq.schema),
             placeholders,
-            seed => data(&ask.caq.sql),
+            seed => fenced(&ask.caq.sql),
             equal,
             failed,
             focus => ask.focus.map(data),
@@ -124,9 +124,14 @@ impl Prompt {
     }
 }
 
-/// Text that stands in a block of a prompt: bounded, and unable to end the block.
+/// Text that stands in a block of a prompt, unable to end it.
+fn fenced(text: &str) -> String {
+    text.replace("```", "` ` `")
+}
+
+/// The same, bounded: an example that is cut is still an example.
 fn data(text: &str) -> String {
-    let text = text.replace("```", "` ` `");
+    let text = fenced(text);
     match text.char_indices().find(|(at, _)| *at >= EXAMPLE_BYTES_MAX) {
         Some((at, _)) => format!("{} …", &text[..at]),
         None => text,
@@ -186,8 +191,9 @@ mod tests {
         // Two blocks, of the schema and of the seed, and no line of the seed ends its own.
         assert_eq!(text.matches("```").count(), 4, "{text}");
         assert!(text.contains("{{ schema }} {% raw %}"), "{text}");
-        caq.sql = "é".repeat(EXAMPLE_BYTES_MAX);
-        assert!(prompt.fill(&ask(&caq)).expect("messages")[1].content.len() < 2 * EXAMPLE_BYTES_MAX);
+        let mut long = ask(&caq);
+        long.equal = vec!["é".repeat(EXAMPLE_BYTES_MAX)];
+        assert!(prompt.fill(&long).expect("messages")[1].content.len() < 2 * EXAMPLE_BYTES_MAX);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::llm::{Exchange, Fault, Model, ModelError, Request};
 use crate::plan::PlanTree;
 use crate::plan::sampling::sample;
 use crate::rng::stream;
-use crate::store::{CandidateRow, CandidateVerdict, ExchangeRow, Settled, Store, StoreError, Stored, Tally};
+use crate::store::{CandidateRow, CandidateVerdict, ExchangeRow, Run, Settled, Store, StoreError, Stored, Tally};
 use rand::Rng as _;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -22,9 +22,9 @@ use tokio::sync::Semaphore;
 /// Failures that a prompt shows.
 const FAILED_SHOWN_MAX: usize = 3;
 
-/// Requests in a row that the endpoint refuses as wrong, after which it is not asked any more: the cause is the same for
-/// all, such as an option that the model does not know.
-const REFUSALS_MAX: u32 = 3;
+/// Askings in a row without any answer, after which it is not asked any more: the cause is the same for all, such as an
+/// option that the model does not know, or an endpoint that is down.
+const FAILURES_MAX: u32 = 3;
 
 /// Stream of the rules' choices, and of the choice of examples.
 const RULES_STREAM: u64 = 0x2D15;
@@ -105,15 +105,17 @@ pub struct Asker {
     pub permits: Semaphore,
     /// Requests that wait for a batch.
     pub pending: Mutex<Vec<Request>>,
-    /// Refusals in a row.
-    pub refusals: AtomicU32,
+    /// Askings in a row without an answer.
+    pub failures: AtomicU32,
+    /// Whether answers cost nothing, as recorded ones do.
+    pub free: bool,
 }
 
 /// A seed and where its search stands.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
     /// The run, in the store.
-    pub run: i64,
+    pub run: &'a Run,
     /// The seed's number.
     pub seed: u32,
     /// The number of the step.
@@ -231,7 +233,7 @@ impl Asker {
             request_hash: Some(hash.clone()),
             outcome: format!("model: {kind}"),
         };
-        let exchange = match (store.exchange_fetch(&hash).await?, &self.model) {
+        let exchange = match (store.exchange_fetch(turn.run.id, &hash).await?, &self.model) {
             (Stored::Answered(exchange), _) => exchange,
             (Stored::Failed(kind), _) => return Ok(failed(kind)),
             (Stored::New | Stored::Sent, None) => {
@@ -267,45 +269,60 @@ impl Asker {
     async fn call(
         &self,
         store: &Store,
-        run: i64,
+        run: &Run,
         model: &dyn Model,
         request: &Request,
     ) -> Result<Result<serde_json::Value, String>, ProposeError> {
         // Closed by nobody.
         let _permit = self.permits.acquire().await.ok();
         let hash = request.hash();
-        let worst = worst_case(request, self.price).times(model.billed_attempts_max());
-        let reservation = self.ledger().reserve(&self.limits, worst)?;
-        store.exchange_send(run, &exchange_row(request), tally(worst)).await?;
-        let result = model.complete(request).await;
-        let cost = match &result {
-            Ok(exchange) => actual(exchange, self.price),
-            Err(error) => of_error(error, request, self.price),
-        };
-        self.ledger().settle(reservation, cost);
-        match result {
-            Ok(exchange) => {
-                self.refusals.store(0, Ordering::Relaxed);
-                let exchange = serde_json::to_value(&exchange)
-                    .map_err(|source| StoreError::Content { what: "an exchange".to_owned(), source })?;
-                store.exchange_settle(&hash, Settled::Answered(&exchange), tally(worst), tally(cost)).await?;
-                Ok(Ok(exchange))
+        loop {
+            let worst = self.cost(worst_case(request, self.price).times(model.billed_attempts_max()));
+            // Attempts are counted one by one where they are sent; one must be left.
+            let worst = Spent { calls: worst.calls.min(1), ..worst };
+            let reservation = self.ledger().reserve(&self.limits, worst)?;
+            store.exchange_send(run, &exchange_row(request), tally(worst)).await?;
+            let result = model.complete(request).await;
+            let cost = self.cost(match &result {
+                Ok(exchange) => actual(exchange, self.price),
+                Err(error) => of_error(error, request, self.price),
+            });
+            self.ledger().settle(reservation, cost);
+            let (worst, cost) = (tally(worst), tally(cost));
+            let error = match result {
+                Ok(exchange) => {
+                    self.failures.store(0, Ordering::Relaxed);
+                    let exchange = serde_json::to_value(&exchange)
+                        .map_err(|source| StoreError::Content { what: "an exchange".to_owned(), source })?;
+                    store.exchange_settle(run.id, &hash, Settled::Answered(&exchange), worst, cost).await?;
+                    return Ok(Ok(exchange));
+                }
+                Err(error) => error,
+            };
+            let in_a_row = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
+            if error.fault == Fault::NoCallsLeft {
+                store.exchange_settle(run.id, &hash, Settled::Open(error.kind()), worst, cost).await?;
+                let limit = self.limits.calls.unwrap_or_default();
+                return Err(Exceeded::Calls { limit, would_be: limit + 1 }.into());
             }
-            Err(error) if error.is_fatal() || self.is_hopeless(&error) => {
-                store.exchange_settle(&hash, Settled::Open, tally(worst), tally(cost)).await?;
-                Err(ProposeError::Model(error))
+            // What nobody answered waits, unless it may be billed already.
+            if error.is_fatal() || error.fault.is_outage() {
+                store.exchange_settle(run.id, &hash, Settled::Open(error.kind()), worst, cost).await?;
+            } else {
+                store.exchange_settle(run.id, &hash, Settled::Failed(error.kind()), worst, cost).await?;
             }
-            Err(error) => {
-                store.exchange_settle(&hash, Settled::Failed(error.kind()), tally(worst), tally(cost)).await?;
-                Ok(Err(error.kind().to_owned()))
+            if error.is_fatal() || in_a_row >= FAILURES_MAX {
+                return Err(ProposeError::Model(error));
+            }
+            if !error.fault.is_outage() {
+                return Ok(Err(error.kind().to_owned()));
             }
         }
     }
 
-    /// Whether the endpoint has refused so many requests in a row that it will refuse the next.
-    fn is_hopeless(&self, error: &ModelError) -> bool {
-        matches!(error.fault, Fault::Refused { .. })
-            && self.refusals.fetch_add(1, Ordering::Relaxed) + 1 >= REFUSALS_MAX
+    /// What counts of a cost.
+    fn cost(&self, spent: Spent) -> Spent {
+        if self.free { Spent::default() } else { spent }
     }
 
     /// What was spent.

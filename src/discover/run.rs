@@ -3,11 +3,11 @@
 use super::crosscheck::{CrossCheckError, Evidence, cross_check};
 use super::pool::{PoolError, ProverPool};
 use super::proposer::{Asked, Proposal, ProposeError, Proposer, Turn};
-use super::search::{Search, canonical};
+use super::search::Search;
 use super::settings::Settings;
 use super::trial::{Trial, TrialTarget, Tried};
 use crate::caq::bind::bind;
-use crate::caq::class::{ClassText, MemberText, OracleClass, read_names};
+use crate::caq::class::{ClassText, MemberText, OracleClass};
 use crate::caq::names::Names;
 use crate::caq::proof::{Pair, Record, Verdict};
 use crate::caq::query::Caq;
@@ -15,7 +15,7 @@ use crate::llm::budget::Exceeded;
 use crate::plan::PlanTree;
 use crate::plan::similarity::similarity;
 use crate::store::{
-    CandidateRow, CandidateVerdict, ClassState, NewClass, NewProof, SeedRow, StepRow, Store, StoreError,
+    CandidateRow, CandidateVerdict, ClassState, Kept, NewClass, NewProof, Run, SeedRow, StepRow, Store, StoreError,
 };
 use futures::future::join_all;
 use prover::wire::Outcome;
@@ -58,7 +58,7 @@ pub struct Discovery {
     /// The store.
     pub store: Store,
     /// The run, in the store.
-    pub run: i64,
+    pub run: Run,
     /// What it is asked to do.
     pub settings: Settings,
     /// Who proposes.
@@ -91,6 +91,13 @@ pub enum Event {
     },
     /// A seed's search ended.
     SeedEnded,
+    /// A seed cannot be searched.
+    SeedUnfit {
+        /// Its number.
+        number: u32,
+        /// Why.
+        why: String,
+    },
     /// A seed waits for a batch.
     SeedWaits,
 }
@@ -161,10 +168,15 @@ impl Discovery {
     ) -> Result<SeedEnd, DiscoverError> {
         // Nobody listening is no reason to stop.
         let tell = |event| drop(events.send(event));
-        let Ok((_, names)) = read_names(&seed.caq.schema, &seed.caq.placeholders) else {
-            self.store.seed_end(seed.id, "the schema cannot be read", None).await?;
-            tell(Event::SeedEnded);
-            return Ok(SeedEnd::Ended);
+        // What could never become a class is not worth a question.
+        let names = match OracleClass::new("the seed", self.text(seed, [&seed.caq.sql, &seed.caq.sql].into_iter())) {
+            Ok(class) => class.names,
+            Err(error) => {
+                let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+                self.store.seed_end(seed.id, &format!("no class can be made of the seed: {why}"), None).await?;
+                tell(Event::SeedUnfit { number: seed.number, why });
+                return Ok(SeedEnd::Ended);
+            }
         };
         let given = matches!(self.proposer, Proposer::Given(_));
         let mut search = Search::new(&seed.caq.sql, if given { u32::MAX } else { self.settings.depth_max });
@@ -176,7 +188,7 @@ impl Discovery {
             if *stop.borrow() {
                 return Ok(SeedEnd::Stopped);
             }
-            let turn = Turn { run: self.run, seed: seed.number, step: next, caq: &seed.caq, search: &search };
+            let turn = Turn { run: &self.run, seed: seed.number, step: next, caq: &seed.caq, search: &search };
             let (proposals, request_hash, outcome) = match self.proposer.ask(&self.store, &self.settings, turn).await? {
                 Asked::Answered { proposals, request_hash, outcome } => (proposals, request_hash, outcome),
                 Asked::Exhausted => break "all candidates judged",
@@ -185,9 +197,10 @@ impl Discovery {
                     return Ok(SeedEnd::Waits);
                 }
             };
+            let proposals = proposals.into_iter().take(search.left()).collect();
             let candidates = self.judge_all(&seed.caq, &names, &mut search, proposals).await?;
             let step = StepRow { number: next, request_hash, outcome: outcome.clone() };
-            self.store.step_put(seed.id, &step, &candidates).await?;
+            self.store.step_put(&self.run, seed.id, &step, &candidates).await?;
             tell(Event::Step(outcome));
             for candidate in &candidates {
                 tell(Event::Candidate(candidate.verdict, candidate.is_equal()));
@@ -263,6 +276,10 @@ impl Discovery {
         row.witness = answer.witness;
         row.assumptions = answer.assumptions.iter().map(ToString::to_string).collect();
         row.certificate = answer.certificate.and_then(|certificate| serde_json::to_value(certificate).ok());
+        if row.unbound.is_some() {
+            // Not a query of the language, perhaps no query at all: no engine is to run it.
+            return Ok(row);
+        }
         let trial = Trial { caq: caq.clone(), sql: row.sql.clone() };
         for (at, target) in self.targets.iter().enumerate() {
             let tried = target.try_query(&trial).await;
@@ -277,10 +294,13 @@ impl Discovery {
         Ok(row)
     }
 
-    /// The class of a seed and its proven equivalents; `None` without any. Proven ones that only this or that target
-    /// refuses are in it, since a hunt takes of a class what its own target accepts.
+    /// The class of a seed and its proven equivalents; `None` without any. Proven ones that some target takes are in it,
+    /// since a hunt takes of a class what its own target accepts; those that all refuse stay candidates.
     async fn class(&self, seed: &SeedRow, search: &Search) -> Result<Option<NewClass>, DiscoverError> {
-        let proven = |c: &&CandidateRow| c.verdict == CandidateVerdict::Proven && c.unbound.is_none();
+        let proven = |c: &&CandidateRow| {
+            let taken = self.targets.is_empty() || c.refused.len() < self.targets.len();
+            c.verdict == CandidateVerdict::Proven && c.unbound.is_none() && taken
+        };
         let members: Vec<&CandidateRow> = search.equal.iter().chain(&search.fail).filter(proven).collect();
         if members.is_empty() {
             return Ok(None);
@@ -295,16 +315,7 @@ impl Discovery {
             None => None,
         };
         let texts = std::iter::once(&seed.caq.sql).chain(members.iter().map(|c| &c.sql));
-        let text = ClassText {
-            name: class_name(seed),
-            origin: format!("discovered ({})", self.settings.proposer),
-            about: format!("Queries proven to be equivalent to: {}", seed.caq.sql),
-            schema: seed.caq.schema.clone(),
-            placeholders: seed.caq.placeholders.clone(),
-            members: texts.map(|sql| MemberText::Sql(sql.clone())).collect(),
-            dialects: Vec::new(),
-            assumes: Vec::new(),
-        };
+        let text = self.text(seed, texts);
         let Ok(class) = OracleClass::new("the store", text.clone()) else { return Ok(None) };
         let mut certificates = self.store.certificate_list(seed.id).await?;
         let proofs = members.iter().enumerate().filter_map(|(at, candidate)| {
@@ -326,17 +337,35 @@ impl Discovery {
         Ok(Some(NewClass { text, plans, proofs, similarity: similarity(&known) }))
     }
 
+    fn text<'a>(&self, seed: &SeedRow, members: impl Iterator<Item = &'a String>) -> ClassText {
+        ClassText {
+            name: class_name(seed),
+            origin: format!("discovered ({})", self.settings.proposer),
+            about: format!("Queries proven to be equivalent to: {}", seed.caq.sql),
+            schema: seed.caq.schema.clone(),
+            placeholders: seed.caq.placeholders.clone(),
+            members: members.map(|sql| MemberText::Sql(sql.clone())).collect(),
+            dialects: Vec::new(),
+            assumes: Vec::new(),
+        }
+    }
+
     /// Stores a class, and checks it if it is new or changed.
     async fn release(&self, class: NewClass, tell: &impl Fn(Event)) -> Result<String, DiscoverError> {
-        let (class, mut state) = self.store.class_extend(class).await?;
-        let name = class.text.name.clone();
-        if state == ClassState::Draft {
-            let evidence = self.check(&class).await?;
-            state = evidence.state();
+        let mut kept = self.store.class_extend(class).await?;
+        let name = kept.class.text.name.clone();
+        while kept.state == ClassState::Draft {
+            let evidence = self.check(&kept.class).await?;
             let value = serde_json::to_value(&evidence)
                 .map_err(|source| StoreError::Content { what: "evidence".to_owned(), source })?;
-            self.store.class_judge(&name, state, &value).await?;
+            if self.store.class_checked(&name, &kept.hash, evidence.state(), &value).await? {
+                kept.state = evidence.state();
+                break;
+            }
+            // Somebody has changed it, or decided, in the meantime.
+            kept = self.store.class_extend(kept.class).await?;
         }
+        let Kept { class, state, .. } = kept;
         tell(Event::Class { name: name.clone(), members: class.text.members.len(), state });
         Ok(name)
     }
@@ -353,7 +382,12 @@ fn note(search: &mut Search, candidates: Vec<CandidateRow>) {
     if candidates.is_empty() {
         search.note_nothing();
     }
-    candidates.into_iter().for_each(|candidate| search.note(candidate));
+    for candidate in candidates {
+        // What comes after the end of the search, in the same answer, is judged and not counted.
+        if search.ended().is_none() {
+            search.note(candidate);
+        }
+    }
 }
 
 /// A class is named after its seed, so that two discoveries from one seed make one class.
@@ -362,8 +396,7 @@ fn class_name(SeedRow { name, caq, .. }: &SeedRow) -> String {
     let given: String = given.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let mut hash = blake3::Hasher::new();
     let names = caq.placeholders.iter().flat_map(|(name, constraint)| [name.as_str(), constraint.as_str()]);
-    let sql = canonical(&caq.sql);
-    for text in names.chain([caq.schema.as_str(), &sql]) {
+    for text in names.chain([caq.schema.as_str(), caq.sql.as_str()]) {
         hash.update(&(text.len() as u64).to_le_bytes());
         hash.update(text.as_bytes());
     }

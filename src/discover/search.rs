@@ -86,6 +86,11 @@ impl Search {
         self.fail_count += 1;
     }
 
+    /// How many more candidates it may have.
+    pub fn left(&self) -> usize {
+        self.max_depth.saturating_sub(self.count) as usize
+    }
+
     /// Whether it is over.
     pub fn ended(&self) -> Option<Ended> {
         if self.fail_count >= self.stop_threshold {

@@ -48,7 +48,8 @@ pub struct Summary {
 
 impl Summary {
     /// Sums up a run.
-    pub async fn read(store: &Store, run: i64, seeds: usize, elapsed: Duration) -> Result<Self, StoreError> {
+    pub async fn read(store: &Store, run: i64, elapsed: Duration) -> Result<Self, StoreError> {
+        let seeds = store.seed_list(run).await?.len();
         let mut summary = Self { seeds, seconds: elapsed.as_secs_f64(), ..Self::default() };
         for (verdict, reason, refused, count) in store.candidate_totals(run).await? {
             match verdict.as_str() {

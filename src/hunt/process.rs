@@ -4,7 +4,7 @@ use super::protocol::{Order, Report};
 use super::recorder::{self, Position};
 use super::supervisor::HuntError;
 use crate::clock;
-use crate::config::{ExecutorConfig, START_MS};
+use crate::config::{ExecutorConfig, START_MS, withhold};
 use crate::triage::finding::FindingKind;
 use std::collections::VecDeque;
 use std::io;
@@ -61,7 +61,9 @@ pub async fn watch(mut command: Command, limit: Duration) -> Result<Result<Vec<u
 /// This program, to be started again.
 pub fn own_program() -> Result<Command, HuntError> {
     let path = std::env::current_exe().map_err(|source| HuntError::Io { what: "this program".to_owned(), source })?;
-    Ok(Command::new(path))
+    let mut command = Command::new(path);
+    withhold(command.as_std_mut());
+    Ok(command)
 }
 
 /// An executor process and its pipes.

@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
-use std::time::Duration;
 
 /// The path of chat completions, which a line and a batch name.
 const ENDPOINT: &str = "/v1/chat/completions";
@@ -200,20 +199,6 @@ impl<'a> Batches<'a> {
         self.repeat("status", u32::MAX, || Box::pin(async move { client.batches().retrieve_byot(id).await })).await
     }
 
-    /// Asks for the state of a batch until it has ended, with a pause between, at most `polls_max` times; then the last
-    /// state, ended or not.
-    pub async fn wait(&self, id: &str, pause_ms: u64, polls_max: u32) -> Result<Batch, ModelError> {
-        let mut batch = self.status(id).await?;
-        for _ in 1..polls_max {
-            if batch.has_ended() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(pause_ms)).await;
-            batch = self.status(id).await?;
-        }
-        Ok(batch)
-    }
-
     /// The text of an output or error file.
     pub async fn download(&self, file_id: &str) -> Result<String, ModelError> {
         let client = &self.live.files;
@@ -221,12 +206,6 @@ impl<'a> Batches<'a> {
         let bytes = self.repeat("download", u32::MAX, attempt).await?;
         // A line with bytes that are no text is malformed; the others are not.
         Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    /// Stops a batch. What was answered until then is billed and can be downloaded.
-    pub async fn cancel(&self, id: &str) -> Result<Batch, ModelError> {
-        let client = &self.live.client;
-        self.repeat("cancel", u32::MAX, || Box::pin(async move { client.batches().cancel_byot(id).await })).await
     }
 
     async fn repeat<'f, T>(

@@ -105,6 +105,9 @@ pub enum Fault {
         /// What the endpoint says.
         message: String,
     },
+    /// The limit on calls does not allow another attempt.
+    #[error("the limit on calls is reached; raise it to go on")]
+    NoCallsLeft,
     /// There is no recording of this request.
     #[error(
         "there is no recording of request {hash} in {}; ask a live endpoint once while recording into that directory",
@@ -151,6 +154,7 @@ impl Fault {
             Self::Malformed { .. } => "malformed",
             Self::WrongShape { .. } => "wrong-shape",
             Self::NotProcessed { .. } => "not-processed",
+            Self::NoCallsLeft => "no-calls-left",
             Self::NoRecording { .. } => "no-recording",
             Self::BadRecording { .. } => "bad-recording",
             Self::NotRecorded { .. } => "not-recorded",
@@ -161,8 +165,19 @@ impl Fault {
     pub fn is_fatal(&self) -> bool {
         matches!(
             self,
-            Self::BadKey { .. } | Self::QuotaExhausted { .. } | Self::UnknownModel { .. } | Self::NotRecorded { .. }
+            Self::BadKey { .. }
+                | Self::QuotaExhausted { .. }
+                | Self::UnknownModel { .. }
+                | Self::NoRecording { .. }
+                | Self::BadRecording { .. }
+                | Self::NotRecorded { .. }
+                | Self::NoCallsLeft
         )
+    }
+
+    /// Whether the endpoint was not there to answer: the request is as good as before, and waits for better times.
+    pub fn is_outage(&self) -> bool {
+        matches!(self, Self::RateLimited { .. } | Self::ServerFailed { .. } | Self::Unreachable { .. })
     }
 
     /// Whether the same attempt may succeed a little later.

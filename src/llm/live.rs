@@ -21,6 +21,7 @@ use async_openai::config::OpenAIConfig;
 use async_openai::error::OpenAIError;
 use rand::RngExt as _;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use thiserror::Error;
@@ -101,6 +102,8 @@ pub struct LiveConfig {
     pub file_bytes_max: usize,
     /// How requests are first put.
     pub shape: Shape,
+    /// Attempts that may still be sent, of all askings together; `None` for any number.
+    pub calls_left: Option<u64>,
     /// Prices of models.
     pub prices: Prices,
     /// Seed of the jitter.
@@ -123,6 +126,7 @@ impl LiveConfig {
             answer_bytes_max: 1024 * 1024,
             file_bytes_max: 256 * 1024 * 1024,
             shape: Shape::default(),
+            calls_left: None,
             prices: Prices::default(),
             seed: 0,
         }
@@ -137,6 +141,8 @@ pub struct Live {
     pub(super) config: LiveConfig,
     /// How requests are put at present.
     shape: Mutex<Shape>,
+    /// Attempts that may still be sent.
+    calls_left: AtomicU64,
 }
 
 impl fmt::Debug for Live {
@@ -174,6 +180,7 @@ impl Live {
             files: client.clone().with_http_service(transport(config.file_bytes_max)),
             client: client.with_http_service(transport(config.answer_bytes_max)),
             shape: Mutex::new(config.shape),
+            calls_left: AtomicU64::new(config.calls_left.unwrap_or(u64::MAX)),
             config,
         })
     }
@@ -194,6 +201,10 @@ impl Live {
         loop {
             let shape = self.shape();
             let asked = self.asked(request, shape.form);
+            let take = |left: u64| left.checked_sub(1);
+            if self.calls_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+                return Err(ModelError { fault: Fault::NoCallsLeft, ..tries.error() });
+            }
             let sent = self.client.chat().create_byot::<_, Completion>(wire::body(request, shape)).await;
             let answered = sent.map_err(|error| self.fault(asked, error)).and_then(|c| wire::exchange(asked, c));
             match answered {
@@ -294,8 +305,13 @@ impl<'a> Tries<'a> {
                 tokio::time::sleep(Duration::from_millis(pause_ms)).await;
                 Ok(())
             }
-            _ => Err(ModelError { fault, attempts: self.attempts, lost_attempts: self.lost }),
+            _ => Err(ModelError { fault, ..self.error() }),
         }
+    }
+
+    /// What there was so far; the fault is to be filled in.
+    fn error(&self) -> ModelError {
+        ModelError { fault: Fault::NoCallsLeft, attempts: self.attempts, lost_attempts: self.lost }
     }
 
     /// How long to wait; `None` if the endpoint asks for longer than one waits.

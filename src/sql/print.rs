@@ -6,7 +6,12 @@
 use sqlparser::ast::{Query, Statement};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect};
 use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Tokenizer;
 use thiserror::Error;
+
+/// Words and signs of one query at most. A chain of operators is a tree as deep as it is long, and trees are walked by
+/// recursion.
+const TOKENS_MAX: usize = 4_000;
 
 /// Deepest nesting of expressions and queries the parser follows.
 const RECURSION_LIMIT: usize = 128;
@@ -24,6 +29,9 @@ pub enum PrintError {
     /// The text is no SQL.
     #[error("the query does not parse")]
     Syntax(#[source] ParserError),
+    /// More words and signs than a member may have.
+    #[error("the query is longer than {TOKENS_MAX} words and signs")]
+    TooLong,
     /// The text is not exactly one SELECT.
     #[error("expected one query, found {0}")]
     NotOneQuery(String),
@@ -37,10 +45,16 @@ pub enum PrintError {
 
 /// Parses one query.
 pub fn parse_query(sql: &str) -> Result<Query, PrintError> {
+    let tokens = Tokenizer::new(dialect(), sql)
+        .tokenize_with_location()
+        .map_err(|error| PrintError::Syntax(ParserError::TokenizerError(error.to_string())))?;
+    if tokens.len() > TOKENS_MAX {
+        return Err(PrintError::TooLong);
+    }
     let mut statements = Parser::new(dialect())
         .with_recursion_limit(RECURSION_LIMIT)
-        .try_with_sql(sql)
-        .and_then(|mut parser| parser.parse_statements())
+        .with_tokens_with_locations(tokens)
+        .parse_statements()
         .map_err(PrintError::Syntax)?;
     match (statements.pop(), statements.is_empty()) {
         (Some(Statement::Query(query)), true) => Ok(*query),

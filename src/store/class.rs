@@ -4,6 +4,7 @@ use super::{Store, StoreError, json, read};
 use crate::caq::class::{ClassText, MemberText};
 use crate::caq::proof::{Pair, Record, Verdict};
 use crate::plan::PlanTree;
+use crate::plan::similarity::similarity;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::{PgConnection, types::Json};
@@ -65,6 +66,19 @@ pub struct StoredClass {
     pub evidence: Option<Value>,
 }
 
+/// What became of a class that was to be stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kept {
+    /// The class as it is in the store now.
+    pub class: NewClass,
+    /// Of it ([`NewClass::hash`]).
+    pub hash: String,
+    /// Its state.
+    pub state: ClassState,
+    /// Whether it, or what is proven of it, is other than before.
+    pub changed: bool,
+}
+
 /// A line of the list of classes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassSummary {
@@ -85,8 +99,13 @@ pub struct ClassSummary {
 }
 
 impl NewClass {
-    fn hash(&self) -> Result<String, StoreError> {
-        let text = json("a class", self)?.to_string();
+    /// Of what a check is about: the queries, their schema, and what is proven of them. The rest may change without
+    /// another check.
+    pub fn hash(&self) -> Result<String, StoreError> {
+        let ClassText { schema, placeholders, members, dialects, assumes, name: _, origin: _, about: _ } = &self.text;
+        let proofs = self.proofs.iter().map(|p| &p.record);
+        let proofs: Vec<_> = proofs.map(|r| (&r.id, &r.hash, r.verdict, &r.assumptions)).collect();
+        let text = json("a class", &(schema, placeholders, members, dialects, assumes, proofs))?.to_string();
         Ok(blake3::hash(text.as_bytes()).to_hex()[..32].to_owned())
     }
 
@@ -112,6 +131,8 @@ impl NewClass {
                 self.proofs.push(proof);
             }
         }
+        let known: Vec<PlanTree> = self.plans.iter().flatten().cloned().collect();
+        self.similarity = similarity(&known);
     }
 }
 
@@ -138,53 +159,81 @@ fn verdict_name(verdict: Verdict) -> &'static str {
 }
 
 impl Store {
-    /// Stores a class, in the place of one of the same name. Whether anything changed: the same class again, with the
-    /// same proofs, keeps its state; a changed one is a draft in the given state.
-    pub async fn class_put(&self, class: NewClass, state: ClassState) -> Result<bool, StoreError> {
-        let mut tx = self.pool.begin().await?;
-        let changed = put(&mut tx, &sorted(class), state).await?;
-        tx.commit().await?;
-        Ok(changed)
+    /// Stores a class, or brings the one of the same name up to date if both are over the same first member. The same
+    /// class with the same proofs keeps its state; a changed one gets the given state, unless it is quarantined.
+    pub async fn class_put(&self, class: NewClass, state: ClassState) -> Result<Kept, StoreError> {
+        self.keep(class, state, |_, class| class).await
     }
 
-    /// Stores a discovered class, or adds its members and proofs to the one of the same name. What it is then, and its
-    /// state: a draft if anything changed, unless it is quarantined.
-    pub async fn class_extend(&self, class: NewClass) -> Result<(NewClass, ClassState), StoreError> {
+    async fn keep(
+        &self,
+        class: NewClass,
+        state: ClassState,
+        merge: impl FnOnce(NewClass, NewClass) -> NewClass,
+    ) -> Result<Kept, StoreError> {
         let mut tx = self.pool.begin().await?;
-        let mut state = ClassState::Draft;
-        let mut evidence = None;
-        let mut whole = match fetch(&mut tx, &class.text.name).await? {
-            Some(mut stored) => {
-                // What an engine disagreed with stays away until somebody has decided.
-                if stored.state == ClassState::Quarantined {
-                    (state, evidence) = (stored.state, stored.evidence);
-                }
-                if stored.class.text.schema != class.text.schema
-                    || stored.class.text.members[0] != class.text.members[0]
-                {
+        // A row that is not there yet cannot be locked.
+        sqlx::query!("SELECT pg_advisory_xact_lock(hashtext('caqtus class'), hashtext($1))", class.text.name)
+            .fetch_one(&mut *tx)
+            .await?;
+        let (whole, before) = match fetch(&mut tx, &class.text.name).await? {
+            None => (sorted(class), None),
+            Some(stored) => {
+                let old = &stored.class.text;
+                if old.schema != class.text.schema || old.members.first() != class.text.members.first() {
                     return Err(StoreError::NameTaken(class.text.name));
                 }
-                let similarity = class.similarity;
-                stored.class.absorb(class);
-                stored.class.similarity = similarity;
-                stored.class
+                let before = (stored.class.hash()?, stored.state, stored.evidence);
+                (sorted(merge(stored.class, class)), Some(before))
             }
-            None => class,
         };
-        whole = sorted(whole);
-        if put(&mut tx, &whole, state).await?
-            && let Some(evidence) = evidence
-        {
-            judge(&mut tx, &whole.text.name, state, &evidence).await?;
-        }
-        let stored = fetch(&mut tx, &whole.text.name).await?;
+        let hash = whole.hash()?;
+        let changed = before.as_ref().is_none_or(|(old, ..)| *old != hash);
+        let (state, evidence) = match before {
+            // What an engine disagreed with stays away until somebody has decided.
+            Some((_, state, evidence)) if !changed || state == ClassState::Quarantined => (state, evidence),
+            _ => (state, None),
+        };
+        put(&mut tx, &whole, &hash, state, evidence.as_ref()).await?;
         tx.commit().await?;
-        Ok((whole, stored.map_or(state, |stored| stored.state)))
+        Ok(Kept { class: whole, hash, state, changed })
     }
 
-    /// Sets whether a class may be used, and why.
+    /// Stores a discovered class, or adds its members and proofs to the one of the same name. A changed class is a draft.
+    pub async fn class_extend(&self, class: NewClass) -> Result<Kept, StoreError> {
+        let absorb = |mut old: NewClass, new| {
+            old.absorb(new);
+            old
+        };
+        self.keep(class, ClassState::Draft, absorb).await
+    }
+
+    /// Sets whether a class may be used, and why: a person's decision.
     pub async fn class_judge(&self, name: &str, state: ClassState, evidence: &Value) -> Result<(), StoreError> {
-        judge(&mut *self.pool.acquire().await?, name, state, evidence).await
+        sqlx::query!("UPDATE class SET state = $2, evidence = $3 WHERE name = $1", name, state.name(), evidence)
+            .execute(&self.pool)
+            .await?;
+        Ok(())
+    }
+
+    /// Sets the state that a check came to. Whether it counts: only if the class is still the draft that was checked.
+    pub async fn class_checked(
+        &self,
+        name: &str,
+        hash: &str,
+        state: ClassState,
+        evidence: &Value,
+    ) -> Result<bool, StoreError> {
+        let done = sqlx::query!(
+            "UPDATE class SET state = $3, evidence = $4 WHERE name = $1 AND hash = $2 AND state = 'draft'",
+            name,
+            hash,
+            state.name(),
+            evidence
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(done.rows_affected() > 0)
     }
 
     /// All classes by name, or those in one state.
@@ -215,18 +264,6 @@ impl Store {
         let mut tx = self.pool.begin().await?;
         fetch(&mut tx, name).await
     }
-}
-
-async fn judge(
-    connection: &mut PgConnection,
-    name: &str,
-    state: ClassState,
-    evidence: &Value,
-) -> Result<(), StoreError> {
-    sqlx::query!("UPDATE class SET state = $2, evidence = $3 WHERE name = $1", name, state.name(), evidence)
-        .execute(connection)
-        .await?;
-    Ok(())
 }
 
 async fn fetch(connection: &mut PgConnection, name: &str) -> Result<Option<StoredClass>, StoreError> {
@@ -300,17 +337,20 @@ fn verdict(name: &str) -> Verdict {
     }
 }
 
-async fn put(connection: &mut PgConnection, class: &NewClass, state: ClassState) -> Result<bool, StoreError> {
+async fn put(
+    connection: &mut PgConnection,
+    class: &NewClass,
+    hash: &str,
+    state: ClassState,
+    evidence: Option<&Value>,
+) -> Result<(), StoreError> {
     let NewClass { text, plans, proofs, similarity } = class;
-    let hash = class.hash()?;
     let ClassText { name, origin, about, schema, placeholders, members, dialects, assumes } = text;
-    // Nothing is returned, and nothing done, if the same is there.
     let id = sqlx::query_scalar!(
-        "INSERT INTO class (name, hash, origin, about, schema, placeholders, dialects, assumes, state, similarity)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+        "INSERT INTO class (name, hash, origin, about, schema, placeholders, dialects, assumes, state, similarity, evidence)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
          ON CONFLICT (name) DO UPDATE SET hash = $2, origin = $3, about = $4, schema = $5, placeholders = $6,
-             dialects = $7, assumes = $8, state = $9, similarity = $10, evidence = NULL
-         WHERE class.hash <> $2
+             dialects = $7, assumes = $8, state = $9, similarity = $10, evidence = $11
          RETURNING id",
         name,
         hash,
@@ -321,11 +361,11 @@ async fn put(connection: &mut PgConnection, class: &NewClass, state: ClassState)
         dialects,
         assumes,
         state.name(),
-        *similarity
+        *similarity,
+        evidence
     )
-    .fetch_optional(&mut *connection)
+    .fetch_one(&mut *connection)
     .await?;
-    let Some(id) = id else { return Ok(false) };
     sqlx::query!("DELETE FROM member WHERE class_id = $1", id).execute(&mut *connection).await?;
     for (at, member) in members.iter().enumerate() {
         let plan = plans.get(at).and_then(Option::as_ref).map(|plan| json("a plan", plan)).transpose()?;
@@ -360,5 +400,5 @@ async fn put(connection: &mut PgConnection, class: &NewClass, state: ClassState)
         .execute(&mut *connection)
         .await?;
     }
-    Ok(true)
+    Ok(())
 }

@@ -5,19 +5,28 @@
 //! killed recovers when it is started again, as PostgreSQL does.
 
 use super::StoreError;
-use rustix::process::{Pid, getuid, test_kill_process};
+use rustix::process::getuid;
 use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, chown};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 /// The oldest PostgreSQL the store works with.
 pub(super) const MAJOR_MIN: u32 = 15;
 
+/// Further attempts to start a server, and the pause before each.
+const STARTS_MAX: usize = 10;
+const START_PAUSE: Duration = Duration::from_millis(300);
+
 /// Seconds that a server may take to start or to stop.
 const START_SECONDS: u32 = 60;
+
+/// The port, which only names the socket.
+pub(super) const PORT: u16 = 5432;
 
 /// Longest path of a Unix socket, with what PostgreSQL adds to the directory.
 const SOCKET_DIR_BYTES_MAX: usize = 80;
@@ -32,6 +41,8 @@ pub(super) struct Cluster {
     account: Option<Account>,
     /// Locked, shared, as long as this program uses the server.
     in_use: File,
+    /// Whether it is locked: a server that did not start is not to be stopped.
+    used: bool,
 }
 
 /// Where PostgreSQL's programs are, and their version.
@@ -51,8 +62,13 @@ struct Account {
 impl Cluster {
     /// Makes the cluster if there is none, starts the server if it does not run, and notes that it is used.
     pub(super) fn open(data_dir: &Path) -> Result<Self, StoreError> {
-        let account = if getuid().is_root() { Some(unprivileged()?) } else { None };
+        fs::create_dir_all(data_dir)
+            .map_err(|source| StoreError::File { what: data_dir.display().to_string(), source })?;
+        let account = if getuid().is_root() { Some(unprivileged(data_dir)?) } else { None };
         let base = base(data_dir, account.is_some())?;
+        if !is_plain(&base) {
+            return Err(StoreError::Path(base.display().to_string()));
+        }
         let cannot = |what: &Path| {
             let what = what.display().to_string();
             move |source| StoreError::File { what, source }
@@ -72,14 +88,13 @@ impl Cluster {
         let data = base.join("data");
         let made_by = fs::read_to_string(data.join("PG_VERSION")).ok().and_then(|text| text.trim().parse().ok());
         let programs = programs(made_by)?;
-        let cluster = Self { programs, socket: socket_dir(&base), base, account, in_use };
+        let mut cluster = Self { programs, socket: socket_dir(&base), base, account, in_use, used: false };
         if made_by.is_none() {
             cluster.init()?;
         }
-        if !cluster.runs() {
-            cluster.start()?;
-        }
+        cluster.ensure_running()?;
         cluster.in_use.lock_shared().map_err(cannot(&cluster.base))?;
+        cluster.used = true;
         Ok(cluster)
     }
 
@@ -90,6 +105,8 @@ impl Cluster {
     /// A program of PostgreSQL, as the user who runs the server, from a directory that user can enter.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.dir.join(program));
+        // Nothing of this program's environment is for the server, keys least of all.
+        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("LC_ALL", "C");
         command.current_dir("/").stdin(Stdio::null());
         if let Some(Account { user, group }) = self.account {
             command.gid(group).uid(user);
@@ -110,25 +127,47 @@ impl Cluster {
         fs::rename(&fresh, self.data()).map_err(file)
     }
 
-    /// Whether the server of this cluster runs.
-    fn runs(&self) -> bool {
-        let Ok(text) = fs::read_to_string(self.data().join("postmaster.pid")) else { return false };
-        let pid = text.lines().next().and_then(|line| line.trim().parse().ok()).and_then(Pid::from_raw);
-        let mut status = self.command("pg_ctl");
-        status.args(["status", "-D"]).arg(self.data()).stdout(Stdio::null()).stderr(Stdio::null());
-        pid.is_some_and(|pid| test_kill_process(pid).is_ok()) && status.status().is_ok_and(|status| status.success())
+    /// Starts the server unless it runs. One that was killed may seem to live until its last processes are gone, and no
+    /// other can start before.
+    fn ensure_running(&self) -> Result<(), StoreError> {
+        let mut attempts = 0;
+        while !self.answers() {
+            match self.start() {
+                Ok(()) => break,
+                Err(error) if attempts >= STARTS_MAX => return Err(error),
+                Err(_) => attempts += 1,
+            }
+            std::thread::sleep(START_PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Whether a server listens on the cluster's socket.
+    fn answers(&self) -> bool {
+        UnixStream::connect(self.socket.join(format!(".s.PGSQL.{PORT}"))).is_ok()
     }
 
     fn start(&self) -> Result<(), StoreError> {
         let file = |source| StoreError::File { what: self.socket.display().to_string(), source };
-        fs::create_dir_all(&self.socket).map_err(file)?;
-        if let Some(Account { user, group }) = self.account {
-            chown(&self.socket, Some(user), Some(group)).map_err(file)?;
+        let owner = self.account.map_or_else(|| getuid().as_raw(), |account| account.user);
+        match fs::DirBuilder::new().mode(0o700).create(&self.socket) {
+            Ok(()) => {
+                if let Some(Account { user, group }) = self.account {
+                    chown(&self.socket, Some(user), Some(group)).map_err(file)?;
+                }
+            }
+            // Below a directory that all may write to, it could be somebody else's.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let found = fs::symlink_metadata(&self.socket).map_err(file)?;
+                if !found.is_dir() || found.uid() != owner || found.mode() & 0o077 != 0 {
+                    return Err(file(io::Error::other("it is there already and belongs to somebody else")));
+                }
+            }
+            Err(error) => return Err(file(error)),
         }
-        fs::set_permissions(&self.socket, Permissions::from_mode(0o700)).map_err(file)?;
         let log = self.base.join("postgres.log");
         let options = format!(
-            "-c listen_addresses='' -c unix_socket_permissions=0700 -c unix_socket_directories='{}'",
+            "-p {PORT} -c listen_addresses='' -c unix_socket_permissions=0700 -c unix_socket_directories='{}'",
             self.socket.display()
         );
         let mut command = self.command("pg_ctl");
@@ -149,6 +188,9 @@ impl Cluster {
 
     /// Stops the server if nobody else uses it.
     fn close(&self) -> io::Result<()> {
+        if !self.used {
+            return Ok(());
+        }
         let starting = File::options().append(true).open(self.base.join("start.lock"))?;
         starting.lock()?;
         self.in_use.unlock()?;
@@ -180,7 +222,6 @@ fn succeed(program: &'static str, output: &io::Result<Output>) -> Result<(), Sto
 /// Where the cluster of a data directory is. An unprivileged user cannot reach a directory inside root's home.
 fn base(data_dir: &Path, by_root: bool) -> Result<PathBuf, StoreError> {
     let file = |source| StoreError::File { what: data_dir.display().to_string(), source };
-    fs::create_dir_all(data_dir).map_err(file)?;
     let data_dir = data_dir.canonicalize().map_err(file)?;
     let open_to_all = |dir: &Path| fs::metadata(dir).is_ok_and(|m| m.permissions().mode() & 0o001 != 0);
     if !by_root || data_dir.ancestors().all(open_to_all) {
@@ -202,8 +243,18 @@ fn name_of(path: &Path) -> String {
     blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned()
 }
 
-/// The account that runs a server which root starts; PostgreSQL refuses to run as root.
-fn unprivileged() -> Result<Account, StoreError> {
+/// Whether PostgreSQL's programs, which pass paths through a shell, take a path as it is.
+fn is_plain(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"/._- @+".contains(b))
+}
+
+/// The account that runs a server which root starts, for PostgreSQL refuses to run as root: whoever owns the data
+/// directory, so that they can use it too, and otherwise an account without rights.
+fn unprivileged(data_dir: &Path) -> Result<Account, StoreError> {
+    let owner = fs::metadata(data_dir).ok().map(|m| Account { user: m.uid(), group: m.gid() });
+    if let Some(owner) = owner.filter(|owner| owner.user != 0) {
+        return Ok(owner);
+    }
     let text = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let account = |name: &str| {
         let line = text.lines().find(|line| line.split(':').next() == Some(name))?;

@@ -1,6 +1,6 @@
 //! Discoveries: runs, seeds, the steps of Algorithm 1 with their candidates, and what was asked of models.
 
-use super::{Store, StoreError, json, read};
+use super::{Store, StoreError, json, read, storable, text};
 use crate::caq::query::Caq;
 use crate::plan::PlanTree;
 use serde::{Deserialize, Serialize};
@@ -130,8 +130,8 @@ pub enum Settled<'a> {
     Answered(&'a Value),
     /// For good, without one.
     Failed(&'a str),
-    /// Without one, and it may be sent again.
-    Open,
+    /// Without one, for this reason, and it may be sent again.
+    Open(&'a str),
 }
 
 /// A class that a run made.
@@ -158,10 +158,15 @@ pub struct Tally {
     pub micro_usd: u64,
 }
 
-/// Held by the program that works on a run. It is gone with the connection, also when the program is killed.
+/// A run that this program works on. Nobody else can as long as the connection lives, which a kill ends too.
 #[derive(Debug)]
-pub struct RunLock {
-    _connection: PgConnection,
+pub struct Run {
+    /// Its key in the store.
+    pub id: i64,
+    /// How many programs have worked on it. If the lock is lost to another one, this one can store nothing more.
+    owner: i64,
+    key: String,
+    _lock: PgConnection,
 }
 
 /// Locks are named by 32 bits; two runs would have to be four thousand million apart to share one.
@@ -185,9 +190,15 @@ fn count(n: i32) -> u32 {
     u32::try_from(n).unwrap_or_default()
 }
 
+/// Makes sure that the run is still this program's.
+async fn own(connection: &mut PgConnection, run: &Run) -> Result<(), StoreError> {
+    let owner = sqlx::query_scalar!("SELECT owner FROM run WHERE id = $1 FOR SHARE", run.id);
+    if owner.fetch_one(connection).await? == run.owner { Ok(()) } else { Err(StoreError::RunInUse(run.key.clone())) }
+}
+
 impl Store {
     /// The run of a key, made if it is new. Nobody else can work on it as long as the lock lives.
-    pub async fn run_open(&self, key: &str, config: &Value) -> Result<(i64, RunLock), StoreError> {
+    pub async fn run_open(&self, key: &str, config: &Value) -> Result<Run, StoreError> {
         let id = sqlx::query_scalar!(
             "INSERT INTO run (key, config) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET config = $2 RETURNING id",
             key,
@@ -202,7 +213,9 @@ impl Store {
         if !locked.fetch_one(&mut connection).await? {
             return Err(StoreError::RunInUse(key.to_owned()));
         }
-        Ok((id, RunLock { _connection: connection }))
+        let owner = sqlx::query_scalar!("UPDATE run SET owner = owner + 1 WHERE id = $1 RETURNING owner", id);
+        let owner = owner.fetch_one(&mut connection).await?;
+        Ok(Run { id, owner, key: key.to_owned(), _lock: connection })
     }
 
     /// Adds seeds that the run does not have yet, by number.
@@ -258,8 +271,15 @@ impl Store {
     }
 
     /// Stores a step with its candidates. One that is there already stays as it is.
-    pub async fn step_put(&self, seed: i64, step: &StepRow, candidates: &[CandidateRow]) -> Result<(), StoreError> {
+    pub async fn step_put(
+        &self,
+        run: &Run,
+        seed: i64,
+        step: &StepRow,
+        candidates: &[CandidateRow],
+    ) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
+        own(&mut tx, run).await?;
         let done = sqlx::query!(
             "INSERT INTO step (seed_id, number, request_hash, outcome) VALUES ($1, $2, $3, $4)
              ON CONFLICT (seed_id, number) DO NOTHING",
@@ -276,6 +296,7 @@ impl Store {
         for (at, candidate) in (0..).zip(candidates) {
             let assumptions: Vec<String> = candidate.assumptions.iter().cloned().collect();
             let plan = candidate.plan.as_ref().map(|plan| json("a plan", plan)).transpose()?;
+            let witness = candidate.witness.as_ref().map(|w| w.iter().map(|insert| text(insert)).collect::<Vec<_>>());
             sqlx::query!(
                 "INSERT INTO candidate (seed_id, step, position, sql, rules, verdict, reason, witness, assumptions, prover,
                      certificate, unbound, refused, plan)
@@ -283,16 +304,16 @@ impl Store {
                 seed,
                 number(step.number),
                 at,
-                candidate.sql,
+                text(&candidate.sql),
                 &candidate.rules,
                 candidate.verdict.name(),
-                candidate.reason,
-                candidate.witness.as_deref(),
+                candidate.reason.as_deref().map(text),
+                witness.as_deref(),
                 &assumptions,
                 candidate.prover,
-                candidate.certificate.as_ref(),
-                candidate.unbound,
-                Json(&candidate.refused) as _,
+                candidate.certificate.clone().map(storable),
+                candidate.unbound.as_deref().map(text),
+                json("refusals", &candidate.refused)?,
                 plan
             )
             .execute(&mut *tx)
@@ -364,63 +385,78 @@ impl Store {
     }
 
     /// What is known of a request.
-    pub async fn exchange_fetch(&self, request_hash: &str) -> Result<Stored, StoreError> {
-        let row = sqlx::query!("SELECT state, exchange, error FROM exchange WHERE request_hash = $1", request_hash)
-            .fetch_optional(&self.pool)
-            .await?;
+    ///
+    /// What another run was answered counts as well, and costs nothing.
+    pub async fn exchange_fetch(&self, run: i64, request_hash: &str) -> Result<Stored, StoreError> {
+        let row = sqlx::query!(
+            "SELECT state, exchange, error FROM exchange
+             WHERE request_hash = $2 AND (run_id = $1 OR state = 'answered')
+             ORDER BY state = 'answered' DESC, run_id LIMIT 1",
+            run,
+            request_hash
+        )
+        .fetch_optional(&self.pool)
+        .await?;
         Ok(match row {
             None => Stored::New,
             Some(row) => match (row.state.as_str(), row.exchange) {
                 ("answered", Some(exchange)) => Stored::Answered(exchange),
                 ("failed", _) => Stored::Failed(row.error.unwrap_or_default()),
-                _ => Stored::Sent,
+                ("sent", _) => Stored::Sent,
+                _ => Stored::New,
             },
         })
     }
 
     /// Notes that a request is about to be sent and what it can cost at most. One that was sent before and lost its
     /// answer costs again.
-    pub async fn exchange_send(&self, run: i64, row: &ExchangeRow, at_most: Tally) -> Result<(), StoreError> {
+    pub async fn exchange_send(&self, run: &Run, row: &ExchangeRow, at_most: Tally) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        own(&mut tx, run).await?;
         sqlx::query!(
             "INSERT INTO exchange (request_hash, run_id, prompt_id, prompt_version, prompt_hash, request, state, calls,
                  tokens, micro_usd)
              VALUES ($1, $2, $3, $4, $5, $6, 'sent', $7, $8, $9)
-             ON CONFLICT (request_hash) DO UPDATE SET calls = exchange.calls + $7, tokens = exchange.tokens + $8,
-                 micro_usd = exchange.micro_usd + $9
-             WHERE exchange.state = 'sent'",
+             ON CONFLICT (run_id, request_hash) DO UPDATE SET state = 'sent', calls = exchange.calls + $7,
+                 tokens = exchange.tokens + $8, micro_usd = exchange.micro_usd + $9
+             WHERE exchange.state IN ('sent', 'open')",
             row.request_hash,
-            run,
+            run.id,
             row.prompt_id,
             row.prompt_version,
             row.prompt_hash,
-            row.request,
+            storable(row.request.clone()),
             int(at_most.calls),
             int(at_most.tokens),
             int(at_most.micro_usd)
         )
-        .execute(&self.pool)
+        .execute(&mut *tx)
         .await?;
-        Ok(())
+        Ok(tx.commit().await?)
     }
 
     /// Stores what came back for a request that was sent, and puts what it cost in the place of what it could have cost
     /// (`at_most`). Whether it was waiting: a second answer changes nothing.
     pub async fn exchange_settle(
         &self,
+        run: i64,
         request_hash: &str,
         result: Settled<'_>,
         at_most: Tally,
         cost: Tally,
     ) -> Result<bool, StoreError> {
         let (state, exchange, error) = match result {
-            Settled::Answered(exchange) => ("answered", Some(exchange), None),
+            Settled::Answered(exchange) => ("answered", Some(storable(exchange.clone())), None),
             Settled::Failed(error) => ("failed", None, Some(error)),
-            Settled::Open => ("sent", None, None),
+            Settled::Open(error) => ("open", None, Some(error)),
         };
         let done = sqlx::query!(
-            "UPDATE exchange SET state = $2, exchange = $3, error = $4, calls = calls - $5 + $6,
-                 tokens = tokens - $7 + $8, micro_usd = micro_usd - $9 + $10
-             WHERE request_hash = $1 AND state = 'sent'",
+            "UPDATE exchange SET state = $2, exchange = $3, error = $4,
+                 calls = calls + $6 - CASE state WHEN 'sent' THEN $5::bigint ELSE 0 END,
+                 tokens = tokens + $8 - CASE state WHEN 'sent' THEN $7::bigint ELSE 0 END,
+                 micro_usd = micro_usd + $10 - CASE state WHEN 'sent' THEN $9::bigint ELSE 0 END
+             WHERE request_hash = $1 AND run_id = $11
+                 AND (state = 'sent' OR state = 'open' AND $2::text = 'answered')",
             request_hash,
             state,
             exchange,
@@ -430,7 +466,8 @@ impl Store {
             int(at_most.tokens),
             int(cost.tokens),
             int(at_most.micro_usd),
-            int(cost.micro_usd)
+            int(cost.micro_usd),
+            run
         )
         .execute(&self.pool)
         .await?;

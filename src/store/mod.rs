@@ -15,13 +15,13 @@ mod discovery;
 mod snippet;
 
 pub use campaign::CampaignRow;
-pub use class::{ClassState, ClassSummary, NewClass, NewProof, StoredClass};
+pub use class::{ClassState, ClassSummary, Kept, NewClass, NewProof, StoredClass};
 pub use discovery::{
-    CandidateRow, CandidateVerdict, ExchangeRow, RunClass, RunLock, SeedRow, Settled, StepRow, Stored, Tally,
+    CandidateRow, CandidateVerdict, ExchangeRow, Run, RunClass, SeedRow, Settled, StepRow, Stored, Tally,
 };
 
 use cluster::Cluster;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::{ConnectOptions as _, Connection as _, PgPool};
 use std::path::Path;
 use std::str::FromStr as _;
@@ -54,6 +54,9 @@ pub enum StoreError {
         /// That version.
         major: u32,
     },
+    /// The private cluster cannot be where it should be.
+    #[error("{0} has characters that PostgreSQL's programs mistake; name another directory with --data-dir")]
+    Path(String),
     /// Root started the program and there is nobody to run the server as.
     #[error("PostgreSQL does not run as root, and there is neither an account postgres nor one called nobody")]
     NoAccount,
@@ -102,7 +105,7 @@ pub enum StoreError {
     #[error("another caqtus is at work on run {0}; wait for it, or stop it")]
     RunInUse(String),
     /// Two classes of a name.
-    #[error("the store has another class called {0}; rename one of them")]
+    #[error("the store has a class called {0} over another schema or another first member; rename one of them")]
     NameTaken(String),
 }
 
@@ -125,8 +128,10 @@ impl Store {
             let cluster = Cluster::open(data_dir)?;
             let options = PgConnectOptions::new_without_pgpass()
                 .host(&cluster.socket.display().to_string())
+                .port(cluster::PORT)
                 .username("caqtus")
-                .database("postgres");
+                .database("postgres")
+                .ssl_mode(PgSslMode::Disable);
             (options, Some(cluster))
         };
         let options =
@@ -140,10 +145,9 @@ impl Store {
         if major < cluster::MAJOR_MIN {
             return Err(StoreError::ServerTooOld(major));
         }
-        // Two programs that start at once would both find it missing.
+        // Two programs that start at once would both find it missing. The lock lasts until the schema is committed.
         sqlx::raw_sql(
-            "SELECT pg_advisory_lock(hashtext('caqtus')); CREATE SCHEMA IF NOT EXISTS caqtus; \
-             SELECT pg_advisory_unlock(hashtext('caqtus'))",
+            "BEGIN; SELECT pg_advisory_xact_lock(hashtext('caqtus schema')); CREATE SCHEMA IF NOT EXISTS caqtus; COMMIT",
         )
         .execute(&mut first)
         .await?;
@@ -167,5 +171,22 @@ fn read<T: serde::de::DeserializeOwned>(what: impl Into<String>, value: serde_js
 
 /// Writes a JSON column.
 fn json<T: serde::Serialize>(what: &str, value: &T) -> Result<serde_json::Value, StoreError> {
-    serde_json::to_value(value).map_err(|source| StoreError::Content { what: what.to_owned(), source })
+    let value = serde_json::to_value(value).map_err(|source| StoreError::Content { what: what.to_owned(), source })?;
+    Ok(storable(value))
+}
+
+/// Text that PostgreSQL can store: it knows no NUL, which models and engines do write.
+fn text(text: &str) -> String {
+    text.replace('\0', "\u{FFFD}")
+}
+
+/// The same for every text in a JSON value.
+fn storable(value: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::String(string) => Value::String(text(&string)),
+        Value::Array(items) => items.into_iter().map(storable).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (text(&name), storable(value))).collect(),
+        other => other,
+    }
 }

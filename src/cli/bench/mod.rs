@@ -103,8 +103,7 @@ pub(super) fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn compare_samplings(plan: &sampling::Plan, json: bool) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    for line in runtime.block_on(sampling::measure(plan))? {
+    for line in super::deep_runtime()?.block_on(sampling::measure(plan))? {
         if json {
             println!("{}", serde_json::to_string(&line)?);
             continue;

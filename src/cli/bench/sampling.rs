@@ -77,11 +77,11 @@ async fn one(plan: &Plan, sampling: Sampling, scratch: &Path) -> anyhow::Result<
         depth_max: plan.depth,
     };
     let store = Store::open(None, scratch).await?;
-    let (run, _lock) = store.run_open(&settings.key(), &serde_json::to_value(&settings)?).await?;
+    let run = store.run_open(&settings.key(), &serde_json::to_value(&settings)?).await?;
     let seeds: Vec<_> =
         seed::seeds(plan.seed, &seed::Options::default())?.take(plan.seeds).map(|seed| (None, seed.caq)).collect();
-    store.seed_put(run, 0, &seeds).await?;
-    let rows = store.seed_list(run).await?;
+    store.seed_put(run.id, 0, &seeds).await?;
+    let rows = store.seed_list(run.id).await?;
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let discovery = Arc::new(Discovery {
         store,
@@ -96,7 +96,7 @@ async fn one(plan: &Plan, sampling: Sampling, scratch: &Path) -> anyhow::Result<
     let (_stop, stopped) = watch::channel(false);
     let (events, _) = mpsc::unbounded_channel();
     discover(&discovery, rows, stopped, events).await?;
-    let summary = Summary::read(&discovery.store, run, seeds.len(), start.elapsed()).await?;
+    let summary = Summary::read(&discovery.store, discovery.run.id, start.elapsed()).await?;
     if let Ok(discovery) = Arc::try_unwrap(discovery) {
         discovery.store.close().await;
     }

@@ -2,15 +2,16 @@
 
 use crate::caq::query::Caq;
 use crate::cli::{Common, StoreArgs, parse_duration};
-use crate::config::FileConfig;
+use crate::config::{FileConfig, note_key_variable};
+use crate::discover::search::canonical;
 use crate::generate::seed;
 use crate::llm::budget::{Limits, MicroUsd, Price, Prices};
-use crate::llm::{Key, Live, LiveConfig};
+use crate::llm::{Key, LiveConfig};
 use crate::plan::sampling::Sampling;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -198,12 +199,17 @@ pub(super) fn seeds(args: &DiscoverArgs) -> anyhow::Result<(String, Vec<NamedSee
     if let Some(path) = &args.seed_file {
         let text = read(path)?;
         let mut seeds = Vec::new();
+        // The same seed twice would be paid for twice.
+        let mut known = BTreeSet::new();
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let SeedLine { id, caq } = serde_json::from_str(line)
                 .with_context(|| format!("{}, line {}, is no seed", path.display(), at + 1))?;
             crate::caq::class::read_names(&caq.schema, &caq.placeholders)
                 .with_context(|| format!("{}, line {}", path.display(), at + 1))?;
-            seeds.push((id, caq));
+            let is_new = known.insert((caq.schema.clone(), caq.placeholders.clone(), canonical(&caq.sql)));
+            if is_new {
+                seeds.push((id, caq));
+            }
         }
         return Ok((format!("file {}", hash(&text)), seeds));
     }
@@ -243,8 +249,9 @@ pub(super) fn prices(config: &FileConfig) -> anyhow::Result<Prices> {
     Ok(Prices(prices?))
 }
 
-pub(super) fn live(args: &DiscoverArgs, config: &FileConfig, prices: Prices) -> anyhow::Result<Live> {
+pub(super) fn endpoint(args: &DiscoverArgs, config: &FileConfig, prices: Prices) -> anyhow::Result<LiveConfig> {
     let variable = config.model.key_env.clone().unwrap_or_else(|| KEY_ENV.to_owned());
+    note_key_variable(&variable);
     let base_url = args.model.base_url.clone().or_else(|| config.model.base_url.clone());
     let key = match std::env::var(&variable) {
         Ok(key) if !key.trim().is_empty() => Key::new(&key)?,
@@ -256,5 +263,5 @@ pub(super) fn live(args: &DiscoverArgs, config: &FileConfig, prices: Prices) -> 
     let mut live = LiveConfig::new(base_url, key, format!("${variable}"));
     live.prices = prices;
     live.seed = args.seed;
-    Ok(Live::new(live)?)
+    Ok(live)
 }

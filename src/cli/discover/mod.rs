@@ -4,8 +4,8 @@ mod args;
 
 pub(super) use args::DiscoverArgs;
 
-use super::FOUND;
 use super::progress::{ProgressLine, stop_after};
+use super::{FOUND, printable};
 use crate::clock;
 use crate::config::{STATEMENT_LIMITS, file_config};
 use crate::dbms::target::Target;
@@ -20,14 +20,14 @@ use crate::discover::trial::TrialTarget;
 use crate::llm::batch::Batches;
 use crate::llm::budget::{Ledger, Limits, MicroUsd, Price, Spent};
 use crate::llm::wire::Shape;
-use crate::llm::{Live, Model, Recorder, Replay};
+use crate::llm::{Live, LiveConfig, Model, Recorder, Replay};
 use crate::store::{CandidateVerdict, ClassState, Store, Tally};
 use anyhow::{Context as _, bail};
-use args::{NamedSeed, Who, limits, live, prices, read, seeds};
+use args::{NamedSeed, Who, endpoint, limits, prices, read, seeds};
 use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, watch};
 
@@ -36,7 +36,7 @@ pub(super) fn run(args: &DiscoverArgs) -> anyhow::Result<ExitCode> {
         let target: Target = name.parse()?;
         drop(target.open(&args.common.data_dir(), STATEMENT_LIMITS)?);
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = super::deep_runtime()?;
     runtime.block_on(async {
         let mut plan = Plan::new(args)?;
         let stopped = stop_after(args.max_minutes.map(|minutes| Duration::from_secs(60 * minutes)));
@@ -51,6 +51,8 @@ struct Plan {
     who: Who,
     seeds: Vec<NamedSeed>,
     /// The endpoint; none where nothing is sent.
+    endpoint: Option<LiveConfig>,
+    /// Once it is known how many calls are left.
     live: Option<Arc<Live>>,
     price: Option<Price>,
     limits: Limits,
@@ -103,7 +105,6 @@ impl Plan {
             });
         }
         let sends = !files && matches!(who, Who::Live | Who::Batch | Who::Record(_));
-        let live = if sends { Some(Arc::new(live(args, &config, prices)?)) } else { None };
         let settings = Settings {
             seed: args.seed,
             source,
@@ -116,7 +117,9 @@ impl Plan {
             examples_max: args.examples,
             depth_max: args.max_depth,
         };
-        Ok(Self { settings, who, seeds, live, price, limits, prompt, progress: ProgressLine::new(args.quiet) })
+        let endpoint = if sends { Some(endpoint(args, &config, prices)?) } else { None };
+        let progress = ProgressLine::new(args.quiet);
+        Ok(Self { settings, who, seeds, endpoint, live: None, price, limits, prompt, progress })
     }
 
     async fn discover(
@@ -129,10 +132,15 @@ impl Plan {
         let workers = args.workers.map_or_else(cores, usize::from);
         let provers = ProverPool::open(args.prover.as_deref(), workers).await?;
         let key = self.settings.key();
-        let (run, _lock) = store.run_open(&key, &serde_json::to_value(&self.settings)?).await?;
-        store.seed_put(run, 0, &self.seeds).await?;
+        let run = store.run_open(&key, &serde_json::to_value(&self.settings)?).await?;
+        store.seed_put(run.id, 0, &self.seeds).await?;
+        let tally = store.exchange_tally(run.id).await?;
+        if let Some(mut endpoint) = self.endpoint.take() {
+            endpoint.calls_left = self.limits.calls.map(|limit| limit.saturating_sub(tally.calls));
+            self.live = Some(Arc::new(Live::new(endpoint)?));
+        }
         let discovery = Arc::new(Discovery {
-            proposer: self.proposer(args, store.exchange_tally(run).await?)?,
+            proposer: self.proposer(args, tally)?,
             store,
             run,
             settings: self.settings.clone(),
@@ -144,14 +152,14 @@ impl Plan {
         self.progress.note(&format!("run {key}: {} seeds, {}", self.seeds.len(), self.settings.proposer));
         let end = self.work(args, &discovery, stopped).await;
         self.progress.finish();
-        let summary = Summary::read(&discovery.store, run, self.seeds.len(), start.elapsed()).await?;
+        let summary = Summary::read(&discovery.store, discovery.run.id, start.elapsed()).await?;
         let discovery = Arc::try_unwrap(discovery).map_err(|_| anyhow::anyhow!("a task is still running"))?;
         discovery.store.close().await;
         let end = end?;
         if args.json {
             println!("{}", serde_json::to_string(&summary)?);
         } else {
-            print!("{summary}");
+            print!("{}", printable(&summary.to_string()));
             match end {
                 End::Done => {}
                 End::Stopped => println!("stopped; the same command goes on"),
@@ -185,7 +193,8 @@ impl Plan {
             ledger: Mutex::new(Ledger { spent, ..Ledger::default() }),
             permits: Semaphore::new(usize::from(args.model.in_flight)),
             pending: Mutex::default(),
-            refusals: AtomicU32::new(0),
+            failures: AtomicU32::new(0),
+            free: matches!(self.who, Who::Replay(_)),
         })))
     }
 
@@ -198,7 +207,7 @@ impl Plan {
         if let Proposer::Model(asker) = &discovery.proposer {
             for path in &args.import_batch {
                 let text = read(path)?;
-                let imported = batch::import(asker, &discovery.store, discovery.run, &text).await?;
+                let imported = batch::import(asker, &discovery.store, &discovery.run, &text).await?;
                 self.progress.note(&imported_text(&path.display().to_string(), &imported));
             }
             if self.who == Who::Batch && self.live.is_some() {
@@ -207,10 +216,13 @@ impl Plan {
         }
         let end = self.search(args, discovery, stop).await?;
         if let (Proposer::Model(asker), Some(path)) = (&discovery.proposer, &args.export_batch) {
-            let lines = batch::export(asker, &discovery.store, discovery.run, Shape::default()).await?;
+            let (lines, exceeded) = batch::export(asker, &discovery.store, &discovery.run, Shape::default()).await?;
             let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
             std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
             self.progress.note(&format!("{} prompts wait for an answer: {}", lines.len(), path.display()));
+            if let Some(exceeded) = exceeded {
+                return Ok(End::Budget(exceeded));
+            }
         }
         Ok(end)
     }
@@ -232,14 +244,17 @@ impl Plan {
             let sample = asker.pending.lock().ok().and_then(|pending| pending.first().cloned());
             let Some(sample) = sample else { return Ok(end) };
             let batches = Batches::new(&live, &sample);
-            let open = discovery.store.batch_list_open(discovery.run).await?;
+            let open = discovery.store.batch_list_open(discovery.run.id).await?;
             let id = if let Some(id) = open.into_iter().next() {
                 id
             } else {
-                let lines = batch::export(asker, &discovery.store, discovery.run, live.shape()).await?;
+                let (lines, exceeded) = batch::export(asker, &discovery.store, &discovery.run, live.shape()).await?;
+                if let Some(exceeded) = exceeded.filter(|_| lines.is_empty()) {
+                    return Ok(End::Budget(exceeded));
+                }
                 let file = batches.upload(&(lines.join("\n") + "\n")).await?;
                 let batch = batches.create(&file).await?;
-                discovery.store.batch_put(&batch.id, discovery.run).await?;
+                discovery.store.batch_put(&batch.id, discovery.run.id).await?;
                 self.progress.note(&format!("batch {}: {} prompts", batch.id, lines.len()));
                 batch.id
             };
@@ -258,7 +273,7 @@ impl Plan {
             let mut answered = 0;
             for file in [&batch.output_file_id, &batch.error_file_id].into_iter().flatten() {
                 let text = batches.download(file).await?;
-                let imported = batch::import(asker, &discovery.store, discovery.run, &text).await?;
+                let imported = batch::import(asker, &discovery.store, &discovery.run, &text).await?;
                 answered += imported.answered;
                 self.progress.note(&imported_text(&format!("batch {id}"), &imported));
             }
@@ -275,7 +290,11 @@ impl Plan {
         discovery: &Arc<Discovery>,
         stop: &watch::Receiver<bool>,
     ) -> anyhow::Result<End> {
-        let seeds = discovery.store.seed_list(discovery.run).await?;
+        if let Proposer::Model(asker) = &discovery.proposer {
+            // What waited before may have its answer by now.
+            asker.pending.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+        let seeds = discovery.store.seed_list(discovery.run.id).await?;
         // The same run with more seeds was there before: those beyond are not asked for now.
         let seeds: Vec<_> = seeds.into_iter().take(self.seeds.len()).collect();
         let start = clock::now();
@@ -350,6 +369,10 @@ impl Counts {
             Event::Candidate(CandidateVerdict::Unknown, _) => self.unknown += 1,
             Event::Candidate(CandidateVerdict::Duplicate, _) | Event::Step(_) | Event::SeedWaits => {}
             Event::SeedEnded => self.done += 1,
+            Event::SeedUnfit { number, why } => {
+                self.done += 1;
+                return Some(format!("seed {} is left out: {why}", number + 1));
+            }
             Event::Class { name, state, .. } => {
                 self.classes += 1;
                 if *state == ClassState::Quarantined {
