@@ -37,6 +37,8 @@ CREATE TABLE exchange (
     request        jsonb NOT NULL,
     -- sent: no answer yet, counts at the worst case; open: to be sent again; answered; failed: for good, with the reason.
     state          text NOT NULL CHECK (state IN ('sent', 'open', 'answered', 'failed')),
+    -- Whether it went into a batch, from which the answer comes later.
+    batched        boolean NOT NULL DEFAULT false,
     exchange       jsonb,
     error          text,
     -- What it cost, or at worst may have cost.

@@ -24,9 +24,19 @@ fn classes_are_unused_only_for_their_dialect_or_their_proofs() {
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
     assert!(stdout.contains("not used: lateral"), "{stdout}");
+    let classes = caqtus::catalogue::shipped().expect("the shipped catalogue").classes;
     for line in stdout.lines().filter(|l| l.starts_with("not used")) {
         let reasons = ["written for", "assumed, not proven", "which sqlite does not guarantee"];
-        assert!(reasons.iter().any(|reason| line.contains(reason)), "{line}");
+        let known = reasons.iter().any(|reason| line.contains(reason));
+        // Discovered classes have members for several dialects; SQLite lacks just these constructs.
+        let lacking = || {
+            let (name, rest) = line.strip_prefix("not used: ")?.split_once(" member ")?;
+            let (number, _) = rest.split_once(": not accepted")?;
+            let class = classes.iter().find(|c| c.name == name && c.origin.starts_with("discovered"))?;
+            let sql = &class.members.get(number.parse::<usize>().ok()? - 1)?.sql;
+            ["LATERAL", "EXCEPT ALL", "ANY (", "ALL ("].into_iter().find(|construct| sql.contains(construct))
+        };
+        assert!(known || lacking().is_some(), "{line}");
     }
 }
 

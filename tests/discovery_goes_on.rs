@@ -94,3 +94,24 @@ fn a_missing_prover_is_named() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/caqtus-prover"));
 }
+
+#[test]
+fn candidates_at_hand_are_all_judged() {
+    let caqtus = Caqtus::new();
+    let wrong = (1..6).map(|n| format!("SELECT t1.c0 FROM t1 WHERE t1.c0 = {n}"));
+    let mut candidates: Vec<String> = wrong.collect();
+    candidates.extend(["no query", "SELECT t1.c0 FROM t1 WHERE t1.c0 IS NOT NULL AND TRUE"].map(str::to_owned));
+    let seed = "SELECT t1.c0 FROM t1 WHERE t1.c0 = t1.c0";
+    let line =
+        serde_json::json!({ "id": "A 1", "schema": "CREATE TABLE t1(c0 INT)", "seed": seed, "candidates": candidates });
+    std::fs::write(caqtus.path("c.jsonl"), line.to_string()).expect("written");
+    let import = ["oracle", "import", "--candidates", "c.jsonl", "--quiet", "--json"];
+    let summary = last_json(&succeed(&caqtus, 0, &import));
+    assert_eq!((&summary["proven"], &summary["refuted"], &summary["released"]), (&1.into(), &5.into(), &1.into()));
+    let mut again = last_json(&succeed(&caqtus, 0, &import));
+    again["seconds"] = summary["seconds"].clone();
+    assert_eq!(again, summary);
+    assert!(succeed(&caqtus, 0, &["oracle", "list", "--store"]).starts_with("a-1-"), "named after the file's name");
+    let (classes, _) = exported(&caqtus);
+    assert!(classes.contains("IS NOT NULL AND TRUE") && !classes.contains("no query"), "{classes}");
+}

@@ -325,6 +325,11 @@ fn a_batch_may_fail_as_often_as_it_likes() {
     }
     let again = discover(&caqtus, 0, &export);
     assert_eq!((&again["usd"], prompts()), (&first["usd"], lines), "they are set aside again, once");
+    // What a batch will bring is not asked for live.
+    let runtime = runtime();
+    let server = answering(&runtime);
+    discover(&caqtus, 0, &["--base-url", &server.base_url]);
+    assert!(server.seen().is_empty(), "it would be paid for twice");
     let one = Caqtus::new();
     discover(&one, 0, &["--export-batch", "prompts.jsonl", "--budget-usd", "0.1"]);
     let lines = std::fs::read_to_string(one.path("prompts.jsonl")).expect("exported");

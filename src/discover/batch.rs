@@ -45,7 +45,7 @@ pub async fn export(
     for request in &pending {
         match store.exchange_fetch(run.id, &request.hash()).await? {
             // Set aside already, and still waiting.
-            Stored::Sent => {}
+            Stored::Sent | Stored::Batched => {}
             Stored::New => {
                 let worst = worst_case(request, asker.price);
                 // Not released: an answer may come in days, to another process, which finds it in the store.
@@ -53,7 +53,7 @@ pub async fn export(
                     Ok(_reserved) => {}
                     Err(exceeded) => return Ok((lines, Some(exceeded))),
                 }
-                store.exchange_send(run, &exchange_row(request), tally(worst)).await?;
+                store.exchange_send(run, &exchange_row(request), true, tally(worst)).await?;
             }
             Stored::Answered(_) | Stored::Failed(_) => continue,
         }

@@ -236,7 +236,9 @@ impl Asker {
         let exchange = match (store.exchange_fetch(turn.run.id, &hash).await?, &self.model) {
             (Stored::Answered(exchange), _) => exchange,
             (Stored::Failed(kind), _) => return Ok(failed(kind)),
-            (Stored::New | Stored::Sent, None) => {
+            // Another request for what a batch will bring would be paid for twice.
+            (Stored::Batched, Some(_)) => return Ok(Asked::Pending),
+            (Stored::New | Stored::Sent | Stored::Batched, None) => {
                 self.pending.lock().unwrap_or_else(PoisonError::into_inner).push(request);
                 return Ok(Asked::Pending);
             }
@@ -281,7 +283,7 @@ impl Asker {
             // Attempts are counted one by one where they are sent; one must be left.
             let worst = Spent { calls: worst.calls.min(1), ..worst };
             let reservation = self.ledger().reserve(&self.limits, worst)?;
-            store.exchange_send(run, &exchange_row(request), tally(worst)).await?;
+            store.exchange_send(run, &exchange_row(request), false, tally(worst)).await?;
             let result = model.complete(request).await;
             let cost = self.cost(match &result {
                 Ok(exchange) => actual(exchange, self.price),

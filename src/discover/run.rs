@@ -88,6 +88,8 @@ pub enum Event {
         members: usize,
         /// Its state.
         state: ClassState,
+        /// Similarity of its plans.
+        similarity: Option<f64>,
     },
     /// A seed's search ended.
     SeedEnded,
@@ -178,11 +180,13 @@ impl Discovery {
                 return Ok(SeedEnd::Ended);
             }
         };
-        let given = matches!(self.proposer, Proposer::Given(_));
-        let mut search = Search::new(&seed.caq.sql, if given { u32::MAX } else { self.settings.depth_max });
+        let mut search = match self.proposer {
+            Proposer::Given(_) => Search::unbounded(&seed.caq.sql),
+            _ => Search::new(&seed.caq.sql, self.settings.depth_max),
+        };
         let mut next = self.catch_up(seed, &mut search).await?;
         let why = loop {
-            if let Some(ended) = search.ended().filter(|_| !given) {
+            if let Some(ended) = search.ended() {
                 break ended.name();
             }
             if *stop.borrow() {
@@ -246,6 +250,7 @@ impl Discovery {
         join_all(judged).await.into_iter().collect()
     }
 
+    /// A candidate of which nothing is known but that it was proposed before.
     fn duplicate(&self, proposal: Proposal) -> CandidateRow {
         CandidateRow {
             sql: proposal.sql,
@@ -366,7 +371,12 @@ impl Discovery {
             kept = self.store.class_extend(kept.class).await?;
         }
         let Kept { class, state, .. } = kept;
-        tell(Event::Class { name: name.clone(), members: class.text.members.len(), state });
+        tell(Event::Class {
+            name: name.clone(),
+            members: class.text.members.len(),
+            state,
+            similarity: class.similarity,
+        });
         Ok(name)
     }
 

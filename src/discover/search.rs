@@ -54,6 +54,11 @@ impl Search {
         }
     }
 
+    /// The search among candidates that are all at hand: it ends when all are judged.
+    pub fn unbounded(seed: &str) -> Self {
+        Self { stop_threshold: u32::MAX, ..Self::new(seed, u32::MAX) }
+    }
+
     /// Whether a text was proposed before, up to white space and case of keywords. It is noted as proposed.
     pub fn is_new(&mut self, sql: &str) -> bool {
         self.seen.insert(canonical(sql))
@@ -70,7 +75,7 @@ impl Search {
         self.count += 1;
         if candidate.is_equal() {
             self.fail_count = 0;
-            self.stop_threshold += 1;
+            self.stop_threshold = self.stop_threshold.saturating_add(1);
             self.equal.push(candidate);
         } else {
             self.fail_count += 1;
@@ -154,6 +159,16 @@ mod tests {
         assert_eq!(search.ended(), None);
         search.note(candidate(2, CandidateVerdict::Proven));
         assert_eq!(search.ended(), Some(Ended::Depth));
+    }
+
+    #[test]
+    fn candidates_at_hand_are_all_judged() {
+        let mut search = Search::unbounded("SELECT 0");
+        for number in 1..50 {
+            search.note(candidate(number, CandidateVerdict::Refuted));
+        }
+        search.note(candidate(50, CandidateVerdict::Proven));
+        assert_eq!((search.ended(), search.equal.len()), (None, 1));
     }
 
     #[test]

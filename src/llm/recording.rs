@@ -10,6 +10,7 @@ use super::{Asking, Model};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 fn file_of(dir: &Path, hash: &str) -> PathBuf {
     dir.join(format!("{hash}.json"))
@@ -22,6 +23,8 @@ pub struct Recorder<M> {
     dir: PathBuf,
     /// Two askings of one request at once must not share a file.
     next: AtomicU64,
+    /// What could not be written. The answer itself is passed on, for it is paid; the next asking ends with this.
+    failed: Mutex<Option<Fault>>,
 }
 
 impl<M: Model> Recorder<M> {
@@ -29,7 +32,7 @@ impl<M: Model> Recorder<M> {
     pub fn new(inner: M, dir: impl Into<PathBuf>) -> io::Result<Self> {
         let dir = dir.into();
         std::fs::create_dir_all(&dir)?;
-        Ok(Self { inner, dir, next: AtomicU64::new(0) })
+        Ok(Self { inner, dir, next: AtomicU64::new(0), failed: Mutex::new(None) })
     }
 
     fn write(&self, exchange: &Exchange) -> io::Result<()> {
@@ -50,16 +53,15 @@ impl<M: Model> Recorder<M> {
 impl<M: Model> Model for Recorder<M> {
     fn complete<'a>(&'a self, request: &'a Request) -> Asking<'a> {
         Box::pin(async move {
+            if let Some(fault) = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                return Err(ModelError { fault, attempts: 0, lost_attempts: 0 });
+            }
             let exchange = self.inner.complete(request).await?;
-            self.write(&exchange).map_err(|error| {
+            if let Err(error) = self.write(&exchange) {
                 let file = file_of(&self.dir, &exchange.request_hash);
-                // The answer is lost now, but it was billed.
-                ModelError {
-                    fault: Fault::NotRecorded { file, message: error.to_string() },
-                    attempts: exchange.attempts,
-                    lost_attempts: exchange.lost_attempts + 1,
-                }
-            })?;
+                let fault = Fault::NotRecorded { file, message: error.to_string() };
+                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
+            }
             Ok(exchange)
         })
     }

@@ -115,8 +115,10 @@ pub struct ExchangeRow {
 pub enum Stored {
     /// It was never sent.
     New,
-    /// It was sent; the answer is not here.
+    /// It was sent; the answer is not here, and may be lost.
     Sent,
+    /// It is in a batch, and the answer will come.
+    Batched,
     /// It was answered.
     Answered(Value),
     /// It failed for good.
@@ -389,7 +391,7 @@ impl Store {
     /// What another run was answered counts as well, and costs nothing.
     pub async fn exchange_fetch(&self, run: i64, request_hash: &str) -> Result<Stored, StoreError> {
         let row = sqlx::query!(
-            "SELECT state, exchange, error FROM exchange
+            "SELECT state, batched, exchange, error FROM exchange
              WHERE request_hash = $2 AND (run_id = $1 OR state = 'answered')
              ORDER BY state = 'answered' DESC, run_id LIMIT 1",
             run,
@@ -402,22 +404,29 @@ impl Store {
             Some(row) => match (row.state.as_str(), row.exchange) {
                 ("answered", Some(exchange)) => Stored::Answered(exchange),
                 ("failed", _) => Stored::Failed(row.error.unwrap_or_default()),
+                ("sent", _) if row.batched => Stored::Batched,
                 ("sent", _) => Stored::Sent,
                 _ => Stored::New,
             },
         })
     }
 
-    /// Notes that a request is about to be sent and what it can cost at most. One that was sent before and lost its
-    /// answer costs again.
-    pub async fn exchange_send(&self, run: &Run, row: &ExchangeRow, at_most: Tally) -> Result<(), StoreError> {
+    /// Notes that a request is about to be sent, or to be put into a batch, and what it can cost at most. One that was
+    /// sent before and lost its answer costs again.
+    pub async fn exchange_send(
+        &self,
+        run: &Run,
+        row: &ExchangeRow,
+        batched: bool,
+        at_most: Tally,
+    ) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
         own(&mut tx, run).await?;
         sqlx::query!(
             "INSERT INTO exchange (request_hash, run_id, prompt_id, prompt_version, prompt_hash, request, state, calls,
-                 tokens, micro_usd)
-             VALUES ($1, $2, $3, $4, $5, $6, 'sent', $7, $8, $9)
-             ON CONFLICT (run_id, request_hash) DO UPDATE SET state = 'sent', calls = exchange.calls + $7,
+                 tokens, micro_usd, batched)
+             VALUES ($1, $2, $3, $4, $5, $6, 'sent', $7, $8, $9, $10)
+             ON CONFLICT (run_id, request_hash) DO UPDATE SET state = 'sent', batched = $10, calls = exchange.calls + $7,
                  tokens = exchange.tokens + $8, micro_usd = exchange.micro_usd + $9
              WHERE exchange.state IN ('sent', 'open')",
             row.request_hash,
@@ -428,7 +437,8 @@ impl Store {
             storable(row.request.clone()),
             int(at_most.calls),
             int(at_most.tokens),
-            int(at_most.micro_usd)
+            int(at_most.micro_usd),
+            batched
         )
         .execute(&mut *tx)
         .await?;

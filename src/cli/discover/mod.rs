@@ -357,6 +357,7 @@ struct Counts {
     unknown: u64,
     failed: u64,
     classes: u64,
+    similarities: Vec<f64>,
 }
 
 impl Counts {
@@ -373,8 +374,9 @@ impl Counts {
                 self.done += 1;
                 return Some(format!("seed {} is left out: {why}", number + 1));
             }
-            Event::Class { name, state, .. } => {
+            Event::Class { name, state, similarity, .. } => {
                 self.classes += 1;
+                self.similarities.extend(similarity);
                 if *state == ClassState::Quarantined {
                     return Some(format!(
                         "{name} is quarantined: an engine disagrees with its proof; `caqtus oracle show --store {name}`"
@@ -386,10 +388,15 @@ impl Counts {
     }
 
     fn line(&self, money: &str) -> String {
-        let Self { seeds, done, proven, refuted, unknown, failed, classes } = self;
+        let Self { seeds, done, proven, refuted, unknown, failed, classes, similarities } = self;
+        #[expect(clippy::cast_precision_loss, reason = "a mean for people")]
+        let similarity = match similarities.as_slice() {
+            [] => String::new(),
+            some => format!(", plans {:.2} alike", some.iter().sum::<f64>() / some.len() as f64),
+        };
         format!(
             "seeds {done}/{seeds}  proven {proven}  refuted {refuted}  unknown {unknown}  not run {failed}  \
-             classes {classes}{money}"
+             classes {classes}{similarity}{money}"
         )
     }
 }
