@@ -114,4 +114,10 @@ fn candidates_at_hand_are_all_judged() {
     assert!(succeed(&caqtus, 0, &["oracle", "list", "--store"]).starts_with("a-1-"), "named after the file's name");
     let (classes, _) = exported(&caqtus);
     assert!(classes.contains("IS NOT NULL AND TRUE") && !classes.contains("no query"), "{classes}");
+    // A seed that no class can be made of: its placeholder is not used. Its candidates are judged all the same.
+    let line = serde_json::json!({ "schema": "CREATE TABLE t1(c0 INT)", "placeholders": { "p1": "Expr(t1: INT)" },
+        "seed": seed, "candidates": ["SELECT t1.c0 FROM t1 WHERE t1.c0 IS NOT NULL"] });
+    std::fs::write(caqtus.path("c.jsonl"), line.to_string()).expect("written");
+    let summary = last_json(&succeed(&caqtus, 0, &import));
+    assert_eq!((&summary["proven"], &summary["classes"]), (&1.into(), &0.into()), "{summary}");
 }

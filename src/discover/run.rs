@@ -7,7 +7,7 @@ use super::search::Search;
 use super::settings::Settings;
 use super::trial::{Trial, TrialTarget, Tried};
 use crate::caq::bind::bind;
-use crate::caq::class::{ClassText, MemberText, OracleClass};
+use crate::caq::class::{ClassText, MemberText, OracleClass, read_names};
 use crate::caq::names::Names;
 use crate::caq::proof::{Pair, Record, Verdict};
 use crate::caq::query::Caq;
@@ -170,20 +170,21 @@ impl Discovery {
     ) -> Result<SeedEnd, DiscoverError> {
         // Nobody listening is no reason to stop.
         let tell = |event| drop(events.send(event));
-        // What could never become a class is not worth a question.
-        let names = match OracleClass::new("the seed", self.text(seed, [&seed.caq.sql, &seed.caq.sql].into_iter())) {
-            Ok(class) => class.names,
-            Err(error) => {
+        // What could never become a class is not worth a question; candidates at hand are judged all the same.
+        let given = matches!(self.proposer, Proposer::Given(_));
+        let class = OracleClass::new("the seed", self.text(seed, [&seed.caq.sql, &seed.caq.sql].into_iter()));
+        let names = match (class, read_names(&seed.caq.schema, &seed.caq.placeholders)) {
+            (Ok(class), _) => class.names,
+            (Err(_), Ok((_, names))) if given => names,
+            (Err(error), _) => {
                 let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
                 self.store.seed_end(seed.id, &format!("no class can be made of the seed: {why}"), None).await?;
                 tell(Event::SeedUnfit { number: seed.number, why });
                 return Ok(SeedEnd::Ended);
             }
         };
-        let mut search = match self.proposer {
-            Proposer::Given(_) => Search::unbounded(&seed.caq.sql),
-            _ => Search::new(&seed.caq.sql, self.settings.depth_max),
-        };
+        let mut search =
+            if given { Search::unbounded(&seed.caq.sql) } else { Search::new(&seed.caq.sql, self.settings.depth_max) };
         let mut next = self.catch_up(seed, &mut search).await?;
         let why = loop {
             if let Some(ended) = search.ended() {
