@@ -255,16 +255,25 @@ impl Asker {
         };
         let mut queries = Vec::new();
         let mut without = None;
+        let mut dropped = 0;
         for text in &exchange.texts {
             match extract(text) {
-                Ok(extracted) => queries.extend(extracted.queries),
+                Ok(extracted) => {
+                    dropped += extracted.dropped;
+                    queries.extend(extracted.queries);
+                }
                 Err(none) => without = Some(none.kind()),
             }
         }
         if queries.is_empty() {
             return Ok(failed(without.unwrap_or("no answer").to_owned()));
         }
-        Ok(answered(queries.into_iter().map(proposal).collect(), Some(hash)))
+        let proposals = queries.into_iter().map(proposal).collect();
+        if dropped > 0 {
+            let outcome = "model: some queries of an answer dropped, too long or too many".to_owned();
+            return Ok(Asked::Answered { proposals, request_hash: Some(hash), outcome });
+        }
+        Ok(answered(proposals, Some(hash)))
     }
 
     /// Calls the model within the budget. What it may cost is in the store before the request is sent.

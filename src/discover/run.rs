@@ -213,11 +213,12 @@ impl Discovery {
             note(&mut search, candidates);
             next += 1;
         };
-        let class = match self.class(seed, &search).await? {
-            None => None,
-            Some(class) => Some(self.release(class, &tell).await?),
+        let (why, class) = match self.class(seed, &search).await? {
+            Ok(None) => (why.to_owned(), None),
+            Ok(Some(class)) => (why.to_owned(), Some(self.release(class, &tell).await?)),
+            Err(unfit) => (unfit, None),
         };
-        self.store.seed_end(seed.id, why, class.as_deref()).await?;
+        self.store.seed_end(seed.id, &why, class.as_deref()).await?;
         tell(Event::SeedEnded);
         Ok(SeedEnd::Ended)
     }
@@ -302,14 +303,15 @@ impl Discovery {
 
     /// The class of a seed and its proven equivalents; `None` without any. Proven ones that some target takes are in it,
     /// since a hunt takes of a class what its own target accepts; those that all refuse stay candidates.
-    async fn class(&self, seed: &SeedRow, search: &Search) -> Result<Option<NewClass>, DiscoverError> {
+    /// In words if they do not make one.
+    async fn class(&self, seed: &SeedRow, search: &Search) -> Result<Result<Option<NewClass>, String>, DiscoverError> {
         let proven = |c: &&CandidateRow| {
             let taken = self.targets.is_empty() || c.refused.len() < self.targets.len();
             c.verdict == CandidateVerdict::Proven && c.unbound.is_none() && taken
         };
         let members: Vec<&CandidateRow> = search.equal.iter().chain(&search.fail).filter(proven).collect();
         if members.is_empty() {
-            return Ok(None);
+            return Ok(Ok(None));
         }
         let trial = Trial { caq: seed.caq.clone(), sql: seed.caq.sql.clone() };
         let seed_plan = match self.targets.first() {
@@ -322,7 +324,10 @@ impl Discovery {
         };
         let texts = std::iter::once(&seed.caq.sql).chain(members.iter().map(|c| &c.sql));
         let text = self.text(seed, texts);
-        let Ok(class) = OracleClass::new("the store", text.clone()) else { return Ok(None) };
+        let class = match OracleClass::new("the store", text.clone()) {
+            Ok(class) => class,
+            Err(error) => return Ok(Err(format!("no class can be made: {error}"))),
+        };
         let mut certificates = self.store.certificate_list(seed.id).await?;
         let proofs = members.iter().enumerate().filter_map(|(at, candidate)| {
             let pair = Pair(0, at + 1);
@@ -340,7 +345,7 @@ impl Discovery {
         let plans: Vec<Option<PlanTree>> =
             std::iter::once(seed_plan).chain(members.iter().map(|c| c.plan.clone())).collect();
         let known: Vec<PlanTree> = plans.iter().flatten().cloned().collect();
-        Ok(Some(NewClass { text, plans, proofs, similarity: similarity(&known) }))
+        Ok(Ok(Some(NewClass { text, plans, proofs, similarity: similarity(&known) })))
     }
 
     fn text<'a>(&self, seed: &SeedRow, members: impl Iterator<Item = &'a String>) -> ClassText {

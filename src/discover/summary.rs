@@ -28,6 +28,8 @@ pub struct Summary {
     pub duplicates: u64,
     /// Askings that gave no candidate, by what went wrong.
     pub without_candidates: BTreeMap<String, u64>,
+    /// Why the searches ended, for seeds whose search did.
+    pub ended: BTreeMap<String, u64>,
     /// Classes.
     pub classes: usize,
     /// Classes on which the engines agree.
@@ -49,7 +51,8 @@ pub struct Summary {
 impl Summary {
     /// Sums up a run.
     pub async fn read(store: &Store, run: i64, elapsed: Duration) -> Result<Self, StoreError> {
-        let seeds = store.seed_list(run).await?.len();
+        let rows = store.seed_list(run).await?;
+        let seeds = rows.len();
         let mut summary = Self { seeds, seconds: elapsed.as_secs_f64(), ..Self::default() };
         for (verdict, reason, refused, count) in store.candidate_totals(run).await? {
             match verdict.as_str() {
@@ -66,6 +69,9 @@ impl Summary {
             }
         }
         summary.candidates = summary.proven + summary.refuted + summary.unknown.values().sum::<u64>();
+        for why in rows.into_iter().filter_map(|row| row.ended) {
+            *summary.ended.entry(why.chars().take(REASON_CHARS_MAX).collect()).or_default() += 1;
+        }
         summary.without_candidates = store.step_failures(run).await?;
         let classes = store.run_classes(run).await?;
         summary.classes = classes.len();
@@ -96,7 +102,8 @@ impl fmt::Display for Summary {
              {} proposed twice",
             self.seeds, self.candidates, self.seconds, self.proven, self.failed_on_dbms, self.refuted, self.duplicates
         )?;
-        let mut reasons: Vec<(&String, &u64)> = self.unknown.iter().chain(&self.without_candidates).collect();
+        let mut reasons: Vec<(&String, &u64)> =
+            self.unknown.iter().chain(&self.without_candidates).chain(&self.ended).collect();
         reasons.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
         for (reason, count) in reasons {
             writeln!(f, "  {count:>7}  {reason}")?;
