@@ -18,19 +18,27 @@ fn text(path: &str) -> Option<&'static str> {
     CORPUS.get_file(path).and_then(|f| f.contents_utf8())
 }
 
-/// The shipped profile of a dialect.
+/// The shipped profile of a dialect. One that extends another has its operators unless it has its own.
 pub fn profile(dialect: &str) -> Result<Arc<Profile>, ProfileError> {
-    match (text(&format!("dialects/{dialect}.toml")), text(&format!("dialects/{dialect}-operators.toml"))) {
-        (Some(profile), Some(operators)) => Profile::parse(dialect, profile, operators),
-        _ => Err(ProfileError::Missing(dialect.to_owned())),
-    }
+    let missing = || ProfileError::Missing(dialect.to_owned());
+    let own = text(&format!("dialects/{dialect}.toml")).ok_or_else(missing)?;
+    let base = Profile::extends(own);
+    let base_text = base.as_ref().and_then(|base| text(&format!("dialects/{base}.toml")));
+    let operators = |of: &str| text(&format!("dialects/{of}-operators.toml"));
+    let operators = operators(dialect).or_else(|| operators(base.as_deref()?)).ok_or_else(missing)?;
+    Profile::parse(dialect, own, base_text, operators)
+}
+
+/// The names of the shipped profiles.
+pub fn dialects() -> Vec<String> {
+    let files = CORPUS.get_dir("dialects").map(Dir::files).into_iter().flatten();
+    let names = files.filter_map(|f| f.path().file_stem()?.to_str()).filter(|name| !name.ends_with("-operators"));
+    names.map(str::to_owned).collect()
 }
 
 /// What every shipped profile guarantees.
 pub fn guaranteed_everywhere() -> Result<BTreeSet<String>, ProfileError> {
-    let files = CORPUS.get_dir("dialects").map(Dir::files).into_iter().flatten();
-    let names = files.filter_map(|f| f.path().file_stem()?.to_str()).filter(|name| !name.ends_with("-operators"));
-    let guarantees = names.map(|name| Ok(profile(name)?.guarantees.clone()));
+    let guarantees = dialects().into_iter().map(|name| Ok(profile(&name)?.guarantees.clone()));
     let all: Vec<BTreeSet<String>> = guarantees.collect::<Result<_, ProfileError>>()?;
     Ok(all.into_iter().reduce(|a, b| &a & &b).unwrap_or_default())
 }

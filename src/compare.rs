@@ -84,6 +84,7 @@ impl RowHash {
     pub fn value(&mut self, value: &Value) {
         match value {
             Value::Null => self.null(),
+            Value::Bool(b) => self.int(i64::from(*b)),
             Value::Int(i) => self.int(*i),
             Value::Real(r) => self.real(*r),
             Value::Text(t) => self.text(t),
@@ -137,6 +138,8 @@ fn rows_equal(a: &[Value], b: &[Value]) -> bool {
 pub fn values_equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Null, Value::Null) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Bool(a), other) | (other, Value::Bool(a)) => values_equal(&Value::Int(i64::from(*a)), other),
         (Value::Int(a), Value::Int(b)) => a == b,
         (Value::Real(a), Value::Real(b)) => reals_equal(*a, *b),
         #[expect(clippy::cast_precision_loss, reason = "the comparison has a tolerance")]
@@ -161,13 +164,14 @@ fn row_order(a: &[Value], b: &[Value]) -> Ordering {
 fn value_order(a: &Value, b: &Value) -> Ordering {
     #[expect(clippy::cast_precision_loss, reason = "only an order for searching")]
     let number = |v: &Value| match v {
+        Value::Bool(b) => Some(f64::from(u8::from(*b))),
         Value::Int(i) => Some(*i as f64),
         Value::Real(r) => Some(*r),
         _ => None,
     };
     let rank = |v: &Value| match v {
         Value::Null => 0,
-        Value::Int(_) | Value::Real(_) => 1,
+        Value::Bool(_) | Value::Int(_) | Value::Real(_) => 1,
         Value::Text(_) => 2,
         Value::Blob(_) => 3,
     };
@@ -186,6 +190,7 @@ mod tests {
     fn value() -> impl Strategy<Value = Value> {
         prop_oneof![
             Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
             (-3i64..3).prop_map(Value::Int),
             any::<i64>().prop_map(Value::Int),
             (-3i32..3).prop_map(|i| Value::Real(f64::from(i) / 2.0)),
@@ -244,6 +249,7 @@ mod tests {
     fn numbers_compare_as_numbers_and_text_does_not() {
         let eq = |a: Value, b: Value| compare(&[vec![a]], &[vec![b]]) == Comparison::Equal;
         assert!(eq(Value::Int(1), Value::Real(1.0)));
+        assert!(eq(Value::Int(1), Value::Bool(true)) && !eq(Value::Bool(false), Value::Null));
         assert!(eq(Value::Real(0.0), Value::Real(-0.0)));
         assert!(eq(Value::Real(0.1 + 0.2), Value::Real(0.3)));
         assert!(eq(Value::Real(f64::NAN), Value::Real(f64::NAN)));

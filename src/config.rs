@@ -18,7 +18,7 @@ pub const CASES_PER_BLOCK: u32 = 96;
 
 /// Bounds inside the engine. A step is an instruction of its virtual machine.
 pub const STATEMENT_LIMITS: StatementLimits =
-    StatementLimits { steps_max: 2_000_000, rows_max: 100_000, bytes_max: 1_000_000 };
+    StatementLimits { steps_max: 2_000_000, time_max_ms: 2_000, rows_max: 100_000, bytes_max: 1_000_000 };
 
 /// A replay that takes this long is a hang.
 pub const HANG_MS: u64 = 10_000;
@@ -116,6 +116,23 @@ static KEY_VARIABLE: OnceLock<String> = OnceLock::new();
 pub fn note_key_variable(name: &str) {
     // The first one counts; there is one per program.
     let _ = KEY_VARIABLE.set(name.to_owned());
+}
+
+/// The variable that holds the password of the server under test.
+pub const PASSWORD: &str = "CAQTUS_PASSWORD";
+
+/// That password, if it was in a URL. It stays out of files, reports and command lines from there on.
+static PASSWORD_GIVEN: OnceLock<String> = OnceLock::new();
+
+/// Notes the password of the server under test.
+pub fn note_password(password: &str) {
+    // The first one counts; there is one server per program.
+    let _ = PASSWORD_GIVEN.set(password.to_owned());
+}
+
+/// The password of the server under test.
+pub fn password() -> Option<String> {
+    PASSWORD_GIVEN.get().cloned().or_else(|| std::env::var(PASSWORD).ok()).filter(|password| !password.is_empty())
 }
 
 /// Keeps secrets of the environment from a process that has no use for them: engines run what a model wrote.

@@ -5,7 +5,7 @@
 //! ```text
 //! cli
 //!  └─ discover, hunt, triage
-//!       └─ llm, dbms, store                                    the outside world, behind traits
+//!       └─ llm, dbms, store, server                            the outside world, behind traits
 //!            └─ oracle, generate, plan, caq, corpus, compare, sql     pure
 //! ```
 
@@ -24,6 +24,7 @@ pub mod llm;
 pub mod oracle;
 pub mod plan;
 pub mod rng;
+pub mod server;
 pub mod sql;
 pub mod store;
 pub mod triage;

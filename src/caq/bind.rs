@@ -11,11 +11,12 @@ use super::collation::{Wrap, collation_reaches_a_comparison, wrap};
 use super::names::{Demand, Names, Placeholder, PlaceholderKind};
 use super::template::{Slot, Template};
 use crate::sql::print::{PrintError, parse_query, print_query};
+use crate::sql::types::SqlType;
 use crate::sql::walk::{ON, OVER, Walk, walk};
 use sqlparser::ast::{
-    BinaryOperator, Distinct, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, ObjectName,
-    OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor,
-    TableWithJoins, UnaryOperator,
+    BinaryOperator, DataType, Distinct, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause,
+    ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias,
+    TableFactor, TableWithJoins, UnaryOperator,
 };
 use sqlparser::tokenizer::Span;
 use std::ops::ControlFlow;
@@ -632,6 +633,14 @@ impl ExprWalk<'_, '_> {
                     && !self.binder.outputs.contains(&ident.value.to_ascii_lowercase()) =>
             {
                 Err(BindError::Name { message: format!("qualify {ident} by its table"), span: ident.span })
+            }
+            Expr::Cast { data_type, .. } => {
+                if let Some(ty) = SqlType::parse(&data_type.to_string()) {
+                    let marker = Ident::new(Template::marker(self.binder.slots.len()));
+                    *data_type = DataType::Custom(ObjectName::from(vec![marker]), Vec::new());
+                    self.binder.slots.push(Slot::Type(ty));
+                }
+                Ok(())
             }
             Expr::GroupingSets(_) | Expr::Cube(_) | Expr::Rollup(_) => unsupported("grouping sets"),
             _ => Ok(()),

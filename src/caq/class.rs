@@ -4,6 +4,7 @@ use super::bind::{BindError, bind};
 use super::names::{Demand, Names, Placeholder, PlaceholderKind};
 use super::proof::Edge;
 use super::template::Template;
+use crate::sql::lex::{Token, tokens};
 use crate::sql::schema::{Schema, SchemaError, parse_columns, parse_schema};
 use crate::sql::types::SqlType;
 use serde::{Deserialize, Serialize};
@@ -308,6 +309,17 @@ impl OracleClass {
             assumes: text.assumes,
             aliases,
         })
+    }
+
+    /// Whether a member divides, by an operator or within an average: a sum may be divided otherwise than what was summed.
+    pub fn divides(&self) -> bool {
+        let divides = |token: &Token| match token {
+            Token::Symbol('/' | '%') => true,
+            Token::Word(word) => ["div", "mod", "avg"].contains(&word.to_ascii_lowercase().as_str()),
+            _ => false,
+        };
+        // What cannot be read may divide.
+        self.members.iter().any(|member| tokens(&member.sql).map_or(true, |tokens| tokens.iter().any(divides)))
     }
 
     /// The class as it is written.

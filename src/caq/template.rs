@@ -1,6 +1,8 @@
 //! A member compiled to text with slots.
 
 use super::fill::{Fill, TableFill};
+use crate::sql::types::SqlType;
+use std::fmt::Write as _;
 
 /// One occurrence of a placeholder in a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub enum Slot {
         /// Position in the class's placeholders.
         placeholder: usize,
     },
+    /// The type of a CAST, which each dialect names in its own way.
+    Type(SqlType),
 }
 
 /// A member of a class: text pieces with slots between them.
@@ -55,6 +59,25 @@ impl Template {
         (template.slots.len() == slots.len()).then_some(template)
     }
 
+    /// The template with a dialect's names of types.
+    #[must_use]
+    pub fn with_types<'a>(&self, name: impl Fn(SqlType) -> &'a str) -> Self {
+        let mut named = Self { with: self.with, pieces: vec![self.pieces[0].clone()], slots: Vec::new() };
+        for (slot, piece) in self.slots.iter().zip(&self.pieces[1..]) {
+            match (slot, named.pieces.last_mut()) {
+                (Slot::Type(ty), Some(last)) => {
+                    last.push_str(name(*ty));
+                    last.push_str(piece);
+                }
+                (slot, _) => {
+                    named.slots.push(slot.clone());
+                    named.pieces.push(piece.clone());
+                }
+            }
+        }
+        named
+    }
+
     /// The slots in the order of the text.
     pub fn slots(&self) -> &[Slot] {
         &self.slots
@@ -85,6 +108,10 @@ impl Template {
             match slot {
                 Slot::Expr { placeholder, alias } => fills[*placeholder].render_expr(alias, out),
                 Slot::Table { placeholder } => fills[*placeholder].render_table(out),
+                Slot::Type(ty) => {
+                    // Writing to a string cannot fail.
+                    let _ = write!(out, "{ty}");
+                }
             }
         }
         out.push_str(&self.pieces[self.slots.len()]);
@@ -93,7 +120,7 @@ impl Template {
     fn uses(&self, fills: &[Fill], fill: &Fill) -> bool {
         self.slots.iter().any(|slot| match slot {
             Slot::Table { placeholder } => std::ptr::eq(&raw const fills[*placeholder], fill),
-            Slot::Expr { .. } => false,
+            Slot::Expr { .. } | Slot::Type(_) => false,
         })
     }
 }

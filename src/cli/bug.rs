@@ -1,11 +1,16 @@
 //! `caqtus bug`.
 
 use super::{Common, FOUND};
-use crate::config::HANG_MS;
-use crate::dbms::install::EngineStore;
+use crate::config::{HANG_MS, STATEMENT_LIMITS};
+use crate::dbms::Connection as _;
+use crate::dbms::install::{EngineStore, known_versions, version_key};
+use crate::dbms::sqlite::Sqlite;
+use crate::dbms::target::Target;
 use crate::hunt::process::{own_program, watch};
+use crate::triage::bisect::{Seen, bisect};
 use crate::triage::confirm::Replay;
 use crate::triage::finding::{self, Finding, FindingKind, FindingQuery, QueryResult};
+use anyhow::bail;
 use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -56,6 +61,18 @@ enum BugCommand {
         #[command(flatten)]
         place: Where,
     },
+    /// Name the first and the last version that show a finding
+    ///
+    /// Runs it on the versions of its engine that are installed, halving. The version after the last bad one has the fix.
+    Bisect {
+        /// Its identifier, or the start of it
+        id: String,
+        /// Install the versions that are needed, of all that are known
+        #[arg(long)]
+        install: bool,
+        #[command(flatten)]
+        place: Where,
+    },
     /// Say which installed versions show each finding; findings of one span and one set of features are likely one bug
     Spans {
         #[command(flatten)]
@@ -76,7 +93,7 @@ impl Replayed {
     /// Describes a replay.
     pub(super) fn new(version: String, verdict: &Replay, queries: Vec<FindingQuery>) -> Self {
         let state = match verdict {
-            Replay::Different { .. } | Replay::Internal { .. } => "shows",
+            Replay::Different { .. } | Replay::Broken { .. } => "shows",
             Replay::Equal => "agrees",
             Replay::Void(_) => "void",
         };
@@ -97,6 +114,7 @@ pub(super) fn run(args: BugArgs) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         BugCommand::Replay { id, dbms, place } => replay(&id, dbms.as_deref(), &place),
+        BugCommand::Bisect { id, install, place } => bisect_finding(&id, install, &place),
         BugCommand::Spans { place } => spans(&place),
     }
 }
@@ -126,9 +144,9 @@ fn list(place: &Where) -> anyhow::Result<ExitCode> {
 }
 
 /// Runs a finding in a process of its own: what it did, or the way the process failed to end.
-async fn replay_on(dir: &Path, dbms: Option<&str>, place: &Where) -> anyhow::Result<Result<Replayed, FindingKind>> {
+async fn replay_on(dir: &Path, dbms: Option<&str>, data_dir: &Path) -> anyhow::Result<Result<Replayed, FindingKind>> {
     let mut command = own_program()?;
-    command.arg("execute").arg("--replay").arg(dir.join("case.json")).arg("--data-dir").arg(place.common.data_dir());
+    command.arg("execute").arg("--replay").arg(dir.join("case.json")).arg("--data-dir").arg(data_dir);
     if let Some(dbms) = dbms {
         command.arg("--dbms").arg(dbms);
     }
@@ -145,9 +163,9 @@ async fn replay_on(dir: &Path, dbms: Option<&str>, place: &Where) -> anyhow::Res
 fn replay(id: &str, dbms: Option<&str>, place: &Where) -> anyhow::Result<ExitCode> {
     let (dir, finding) = finding::find(&place.findings, id)?;
     // A target that cannot be opened is said here, with what to do, not as a failed process.
-    let target: crate::dbms::target::Target = dbms.unwrap_or(&finding.dbms).parse()?;
-    drop(target.open(&place.common.data_dir(), crate::config::STATEMENT_LIMITS)?);
-    let replayed = super::runtime()?.block_on(replay_on(&dir, dbms, place))?;
+    let target: Target = dbms.unwrap_or(&finding.dbms).parse()?;
+    drop(target.open(&place.common.data_dir(), STATEMENT_LIMITS)?);
+    let replayed = super::runtime()?.block_on(replay_on(&dir, dbms, &place.common.data_dir()))?;
     let shows = !matches!(&replayed, Ok(r) if r.state != "shows");
     match (&replayed, place.json) {
         (Ok(replayed), true) => println!("{}", serde_json::to_string(replayed)?),
@@ -181,6 +199,83 @@ fn replay(id: &str, dbms: Option<&str>, place: &Where) -> anyhow::Result<ExitCod
     Ok(ExitCode::from(if shows { FOUND } else { 0 }))
 }
 
+/// What it takes to run findings on versions of an engine.
+pub(super) struct Look<'a> {
+    /// The engine.
+    pub(super) engine: &'a str,
+    /// Where its versions are.
+    pub(super) data_dir: &'a Path,
+    /// Runs the processes.
+    pub(super) runtime: &'a tokio::runtime::Runtime,
+}
+
+/// What a version does with the finding in a directory. A process that crashes or hangs shows it.
+pub(super) fn look_at(look: &Look, dir: &Path, version: &str) -> anyhow::Result<Seen> {
+    let target = format!("{}@{version}", look.engine);
+    Ok(match look.runtime.block_on(replay_on(dir, Some(&target), look.data_dir))? {
+        Ok(replayed) => match replayed.state.as_str() {
+            "agrees" => Seen::Agrees,
+            "void" => Seen::Void,
+            _ => Seen::Shows,
+        },
+        Err(_) => Seen::Shows,
+    })
+}
+
+fn bisect_finding(id: &str, install: bool, place: &Where) -> anyhow::Result<ExitCode> {
+    let (dir, finding) = finding::find(&place.findings, id)?;
+    let data_dir = place.common.data_dir();
+    let target: Target = finding.dbms.parse()?;
+    let engine = target.dialect().to_owned();
+    let mut versions = versions(&finding, &data_dir)?;
+    let known = known_versions(&engine);
+    if install {
+        versions.extend(known.iter().cloned());
+        versions.sort_by_key(|version| version_key(version));
+        versions.dedup();
+    }
+    let own = version_key(&finding.version);
+    let Some(bad) = versions.iter().position(|version| version_key(version) == own) else {
+        bail!(
+            "{engine} {0}, on which it was found, is not installed; `caqtus dbms install {engine}@{0}` or --install gets it",
+            finding.version
+        );
+    };
+    let runtime = super::runtime()?;
+    let store = EngineStore::new(&data_dir);
+    let looking = Look { engine: &engine, data_dir: &data_dir, runtime: &runtime };
+    let look = |version: &str| -> anyhow::Result<Seen> {
+        if install && !store.versions(&engine).iter().any(|v| v == version) && known.iter().any(|v| v == version) {
+            store.install(&engine, version, |step| eprintln!("{step}"))?;
+        }
+        let seen = look_at(&looking, &dir, version)?;
+        eprintln!("{engine}@{version}: {}", seen_words(seen));
+        Ok(seen)
+    };
+    // What does not show where it was found has no boundary.
+    if look(&versions[bad])? != Seen::Shows {
+        bail!("it does not show on {engine} {}, on which it was found", finding.version);
+    }
+    let found = bisect(&versions, bad, look)?;
+    if place.json {
+        println!("{}", serde_json::to_string(&found)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let before = found.good_before.map_or("no older version looked at".to_owned(), |v| format!("{v} is good"));
+    println!("first bad: {engine} {} ({before})", found.first_bad);
+    let after = found.first_good.map_or("the newest looked at".to_owned(), |v| format!("first good: {v}"));
+    println!("last bad:  {engine} {} ({after})", found.last_bad);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn seen_words(seen: Seen) -> &'static str {
+    match seen {
+        Seen::Shows => "it shows",
+        Seen::Agrees => "the queries agree",
+        Seen::Void => "void: a query does not run here",
+    }
+}
+
 /// Findings with the versions that show them.
 #[derive(Serialize)]
 struct Span {
@@ -190,23 +285,33 @@ struct Span {
     classes: Vec<String>,
 }
 
-fn spans(place: &Where) -> anyhow::Result<ExitCode> {
-    let mut versions = EngineStore::new(&place.common.data_dir()).sqlite_versions();
-    let linked = crate::dbms::target::Target::SqliteLinked
-        .open(&place.common.data_dir(), crate::config::STATEMENT_LIMITS)?
-        .version();
-    if !versions.contains(&linked) {
-        versions.push(linked);
+/// The installed versions of a finding's engine, oldest first.
+fn versions(finding: &Finding, data_dir: &Path) -> anyhow::Result<Vec<String>> {
+    let target: Target = finding.dbms.parse()?;
+    let engine = target.dialect();
+    let mut versions = EngineStore::new(data_dir).versions(engine);
+    if engine == "sqlite" {
+        let linked = Sqlite::linked(STATEMENT_LIMITS)?.version();
+        if !versions.contains(&linked) {
+            versions.push(linked);
+        }
     }
+    versions.sort_by_key(|version| version_key(version));
+    Ok(versions)
+}
+
+fn spans(place: &Where) -> anyhow::Result<ExitCode> {
     let all = finding::list(&place.findings)?;
     let mut groups: BTreeMap<(Vec<String>, Vec<String>), Vec<&Finding>> = BTreeMap::new();
     let runtime = super::runtime()?;
     for (dir, finding) in &all {
         let mut showing = Vec::new();
-        for version in &versions {
-            let replayed = runtime.block_on(replay_on(dir, Some(&format!("sqlite@{version}")), place))?;
+        let target: Target = finding.dbms.parse()?;
+        for version in versions(finding, &place.common.data_dir())? {
+            let name = format!("{}@{version}", target.dialect());
+            let replayed = runtime.block_on(replay_on(dir, Some(&name), &place.common.data_dir()))?;
             if !matches!(&replayed, Ok(r) if r.state != "shows") {
-                showing.push(version.clone());
+                showing.push(version);
             }
         }
         groups.entry((showing, finding.features.clone())).or_default().push(finding);

@@ -63,8 +63,8 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
         }
         writeln!(out, "-- case {case}")?;
         for query in &finding.queries {
-            if query.disable_mask != 0 {
-                writeln!(out, "-- with optimizations {:#x} disabled", query.disable_mask)?;
+            if let Some(switch) = &query.switch {
+                writeln!(out, "-- with the optimizer switch {}", switch.name)?;
             }
             writeln!(out, "{};", query.sql)?;
         }

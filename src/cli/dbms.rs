@@ -3,12 +3,14 @@
 use super::Common;
 use crate::config::{ClassChoice, STATEMENT_LIMITS};
 use crate::dbms::Connection as _;
-use crate::dbms::install::{EngineStore, known_versions};
+use crate::dbms::install::{EngineStore, known_engines, known_versions};
 use crate::dbms::sqlite::Sqlite;
 use crate::dbms::target::Target;
-use crate::hunt::session::Session;
+use crate::hunt::session::{Probed, Session};
 use anyhow::bail;
 use clap::{Args, Subcommand};
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 /// Install, list and check versions of the engines under test
@@ -20,10 +22,13 @@ pub(super) struct DbmsArgs {
 
 #[derive(Debug, Subcommand)]
 enum DbmsCommand {
-    /// Build versions from the packages that carry their source (needs cargo or npm, and a C compiler)
-    #[command(after_help = "Example: caqtus dbms install sqlite@3.39.2 sqlite@3.28.0")]
+    /// Get versions from the packages that carry them
+    ///
+    /// SQLite is built from its source (needs cargo or npm, and a C compiler), DuckDB and PostgreSQL come from npm, MariaDB
+    /// from Debian's packages, without becoming a part of the system.
+    #[command(after_help = "Example: caqtus dbms install sqlite@3.39.2 duckdb@1.3.4 postgres@17.6 mariadb")]
     Install {
-        /// sqlite@VERSION, one or more; `caqtus dbms list --known` shows the versions
+        /// ENGINE@VERSION, one or more, or ENGINE for its newest; `caqtus dbms list --known` shows the versions
         #[arg(required = true, value_name = "ENGINE@VERSION")]
         engines: Vec<String>,
         #[command(flatten)]
@@ -42,7 +47,7 @@ enum DbmsCommand {
     },
     /// Remove installed versions
     Remove {
-        /// sqlite@VERSION, one or more
+        /// ENGINE@VERSION, one or more
         #[arg(required = true, value_name = "ENGINE@VERSION")]
         engines: Vec<String>,
         #[command(flatten)]
@@ -62,14 +67,14 @@ pub(super) fn run(args: DbmsArgs) -> anyhow::Result<ExitCode> {
     match args.command {
         DbmsCommand::Install { engines, common } => {
             let store = EngineStore::new(&common.data_dir());
-            for version in versions(&engines)? {
-                let library = store.install_sqlite(version, |step| eprintln!("{step}"))?;
-                println!("sqlite@{version}  {}", library.display());
+            for (engine, version) in versions(&engines)? {
+                let path = store.install(&engine, &version, |step| eprintln!("{step}"))?;
+                println!("{engine}@{version}  {}", path.display());
             }
         }
         DbmsCommand::Remove { engines, common } => {
-            for version in versions(&engines)? {
-                EngineStore::new(&common.data_dir()).remove_sqlite(version)?;
+            for (engine, version) in versions(&engines)? {
+                EngineStore::new(&common.data_dir()).remove(&engine, &version)?;
             }
         }
         DbmsCommand::List { known, json, common } => list(known, json, &common)?,
@@ -78,31 +83,52 @@ pub(super) fn run(args: DbmsArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn versions(engines: &[String]) -> anyhow::Result<Vec<&str>> {
+/// Engines with their versions; the newest known one where none is named.
+fn versions(engines: &[String]) -> anyhow::Result<Vec<(String, String)>> {
     engines
         .iter()
-        .map(|engine| match engine.split_once('@') {
-            Some(("sqlite", version)) => Ok(version),
-            _ => bail!("`{engine}` names no engine that can be installed; write sqlite@VERSION"),
+        .map(|name| match name.split_once('@') {
+            Some((engine, version)) => Ok((engine.to_owned(), version.to_owned())),
+            None => match known_versions(name).pop() {
+                Some(version) => Ok((name.clone(), version)),
+                None => bail!("no package is known that carries {name}; write one of {}", known_engines().join(", ")),
+            },
         })
         .collect()
 }
 
+/// The versions of an engine.
+#[derive(Default, Serialize)]
+struct Versions {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    linked: Option<String>,
+    installed: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known: Option<Vec<String>>,
+}
+
 fn list(known: bool, json: bool, common: &Common) -> anyhow::Result<()> {
-    let installed = EngineStore::new(&common.data_dir()).sqlite_versions();
-    let linked = Sqlite::linked(STATEMENT_LIMITS)?.version();
+    let store = EngineStore::new(&common.data_dir());
+    let mut all: BTreeMap<String, Versions> = BTreeMap::new();
+    for engine in known_engines() {
+        let installed = store.versions(&engine);
+        let linked = (engine == "sqlite").then(|| Sqlite::linked(STATEMENT_LIMITS).map(|sqlite| sqlite.version()));
+        let known = known.then(|| known_versions(&engine));
+        all.insert(engine, Versions { linked: linked.transpose()?, installed, known });
+    }
     if json {
-        let known = known.then(known_versions);
-        println!("{}", serde_json::json!({ "sqlite": { "linked": linked, "installed": installed, "known": known } }));
+        println!("{}", serde_json::to_string(&all)?);
         return Ok(());
     }
-    println!("sqlite@{linked}  linked into this program");
-    for version in &installed {
-        println!("sqlite@{version}  installed");
-    }
-    if known {
-        for version in known_versions().iter().filter(|v| !installed.contains(v) && **v != linked) {
-            println!("sqlite@{version}  can be installed");
+    for (engine, Versions { linked, installed, known }) in all {
+        if let Some(version) = &linked {
+            println!("{engine}@{version}  linked into this program");
+        }
+        for version in &installed {
+            println!("{engine}@{version}  installed");
+        }
+        for version in known.iter().flatten().filter(|v| !installed.contains(v) && linked.as_ref() != Some(v)) {
+            println!("{engine}@{version}  can be installed");
         }
     }
     Ok(())
@@ -111,10 +137,20 @@ fn list(known: bool, json: bool, common: &Common) -> anyhow::Result<()> {
 fn check(dbms: &str, common: &Common) -> anyhow::Result<()> {
     let target: Target = dbms.parse()?;
     let session = Session::open(&target, &common.data_dir(), &ClassChoice::default(), 100, &mut || ())?;
+    let profile = &session.profile;
     println!("{target}: version {} ({})", session.version, session.build_id);
     println!("{} classes, {} corpus snippets", session.oracle.classes().len(), session.snippets);
-    println!("guarantees: {}", session.profile.guarantees.iter().cloned().collect::<Vec<_>>().join(", "));
-    println!("switches: {}", session.profile.switches.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", "));
+    let types = profile.types.iter().map(|(ty, names)| format!("{ty}: {}", names.join(" or ")));
+    println!("types: {}", types.collect::<Vec<_>>().join("; "));
+    println!("other types of columns: {}", profile.other_types.keys().map(|k| &**k).collect::<Vec<_>>().join(", "));
+    println!("guarantees: {}", profile.guarantees.iter().cloned().collect::<Vec<_>>().join(", "));
+    let Probed { operators, switches, missing } = &session.probed;
+    println!("operators: {operators} of {}", profile.operators.len());
+    println!("switches: {} of {}: {}", switches.len(), profile.switches.len(), switches.join(", "));
+    println!("features missing: {} of {}: {}", missing.len(), profile.probes.len(), missing.join(", "));
+    for (why, count) in &session.refused_snippets {
+        println!("{count} snippets are not used: {why}");
+    }
     for (name, reason) in &session.unused {
         println!("not used: {name}: {reason}");
     }

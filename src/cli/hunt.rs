@@ -182,6 +182,7 @@ struct Json<'a> {
     seed: u64,
     seconds: f64,
     cpu_seconds: f64,
+    server_cpu_seconds: f64,
     cases: u64,
     statements: u64,
     setup_errors: u64,
@@ -207,13 +208,14 @@ struct Counts {
 }
 
 fn json(summary: &Summary) -> Json<'_> {
-    let Stats { outcomes, statements, setup_errors, cpu_ns, digest, .. } = &summary.stats;
+    let Stats { outcomes, statements, setup_errors, cpu_ns, server_ns, digest, .. } = &summary.stats;
     Json {
         dbms: &summary.dbms,
         version: &summary.ready.version,
         seed: summary.seed,
         seconds: summary.elapsed.as_secs_f64(),
         cpu_seconds: Duration::from_nanos(*cpu_ns).as_secs_f64(),
+        server_cpu_seconds: Duration::from_nanos(*server_ns).as_secs_f64(),
         cases: outcomes.cases(),
         statements: *statements,
         setup_errors: *setup_errors,
@@ -237,7 +239,7 @@ fn json(summary: &Summary) -> Json<'_> {
 }
 
 fn print(summary: &Summary) {
-    let Stats { outcomes, statements, cpu_ns, .. } = &summary.stats;
+    let Stats { outcomes, statements, cpu_ns, server_ns, .. } = &summary.stats;
     println!("{} {}, seed {}", summary.dbms, summary.ready.version, summary.seed);
     if summary.ready.assumed > 0 {
         println!(
@@ -247,10 +249,15 @@ fn print(summary: &Summary) {
         );
     }
     println!(
-        "{} cases, {statements} statements in {:.1} s ({:.1} CPU s): {:.0} cases per CPU second, {:.0} % inside the engine",
+        "{} cases, {statements} statements in {:.1} s ({:.1} CPU s{}): {:.0} cases per CPU second, {:.0} % inside the engine",
         outcomes.cases(),
         summary.elapsed.as_secs_f64(),
         Duration::from_nanos(*cpu_ns).as_secs_f64(),
+        if *server_ns > 0 {
+            format!(", the server {:.1}", Duration::from_nanos(*server_ns).as_secs_f64())
+        } else {
+            String::new()
+        },
         summary.stats.cases_per_cpu_second(),
         summary.stats.engine_share() * 100.0,
     );

@@ -1,7 +1,7 @@
 //! A snippet: an expression over the default table of its dialect, ready to be mapped onto another table.
 
 use crate::sql::lex::{LexError, Token, tokens};
-use crate::sql::profile::{Forbidden, Profile};
+use crate::sql::profile::{ColumnType, Forbidden, Profile};
 use crate::sql::types::SqlType;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub struct Snippet {
     pub sql: String,
     pieces: Vec<Piece>,
     /// Type and profile name of each column it uses.
-    pub columns: Vec<(String, SqlType)>,
+    pub columns: Vec<(String, ColumnType)>,
     /// Whether it has a subquery over its own table.
     pub uses_own_table: bool,
     /// Qualifiers and aliases it introduces, in lower case; a member with the same alias would capture its columns.
@@ -89,7 +89,7 @@ impl Snippet {
                         return Err(SnippetError::Unmappable(format!("{word}. before no column of {table}")));
                     };
                     snippet.flush(&mut text);
-                    let column = snippet.column(name, *ty);
+                    let column = snippet.column(name, ty);
                     snippet.pieces.push(Piece::Column(column));
                 } else {
                     snippet.aliases.insert(word.to_ascii_lowercase());
@@ -98,7 +98,7 @@ impl Snippet {
                     match column {
                         Some((name, ty)) => {
                             snippet.flush(&mut text);
-                            let column = snippet.column(name, *ty);
+                            let column = snippet.column(name, ty);
                             snippet.pieces.push(Piece::Bare(column));
                         }
                         None => text.push_str(&all.get(at + 2).map(Token::text).unwrap_or_default()),
@@ -137,9 +137,9 @@ impl Snippet {
         }
     }
 
-    fn column(&mut self, name: &str, ty: SqlType) -> usize {
+    fn column(&mut self, name: &str, ty: &ColumnType) -> usize {
         self.columns.iter().position(|(n, _)| n == name).unwrap_or_else(|| {
-            self.columns.push((name.to_owned(), ty));
+            self.columns.push((name.to_owned(), ty.clone()));
             self.columns.len() - 1
         })
     }

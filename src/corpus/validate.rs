@@ -6,8 +6,8 @@
 
 use super::snippet::Snippet;
 use crate::compare::{Comparison, Row, compare};
-use crate::dbms::{Connection, EngineError};
-use crate::sql::profile::Profile;
+use crate::dbms::{Connection, EngineError, with_switch};
+use crate::sql::profile::{ColumnType, Profile, Switch};
 use crate::sql::types::{SqlType, Value};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub enum SnippetVerdict {
 }
 
 /// Raised whenever validation checks more or otherwise, so that cached verdicts of an older one are not used.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Rows of the filled table with values of their own.
 const DISTINCT_ROWS: usize = 14;
@@ -47,7 +47,7 @@ const EMPTY: &str = "snippet_empty";
 /// The tables that snippets are validated on.
 pub fn setup(profile: &Profile) -> Vec<String> {
     let columns = &profile.snippet_table.columns;
-    let declared: Vec<String> = columns.iter().map(|(name, ty)| format!("{name} {}", profile.cast_name(*ty))).collect();
+    let declared: Vec<String> = columns.iter().map(|(name, ty)| format!("{name} {}", profile.declared(ty))).collect();
     let mut statements = profile.start.clone();
     for table in [FULL, REVERSED, INDEXED, NULLS, EMPTY] {
         statements.push(format!("CREATE TABLE {table}(rk INTEGER, {})", declared.join(", ")));
@@ -58,9 +58,9 @@ pub fn setup(profile: &Profile) -> Vec<String> {
         let next = names[(at + 1) % names.len()];
         statements.push(format!("CREATE INDEX snippet_index{at} ON {INDEXED}({name}, {next})"));
     }
-    let cell = |row: usize, column: usize, ty: SqlType| -> &str {
+    let cell = |row: usize, column: usize, ty: &ColumnType| -> &str {
         let row = if row < DISTINCT_ROWS { row } else { (row + 5 * (column % 2)) % DISTINCT_ROWS };
-        let values = profile.literals.get(&ty).map(Vec::as_slice).unwrap_or_default();
+        let values = profile.literals(ty);
         match row {
             0 => "NULL",
             1 if column.is_multiple_of(2) => "NULL",
@@ -70,7 +70,7 @@ pub fn setup(profile: &Profile) -> Vec<String> {
     };
     let rows: Vec<String> = (0..ROWS)
         .map(|row| {
-            let cells: Vec<&str> = columns.values().enumerate().map(|(c, ty)| cell(row, c, *ty)).collect();
+            let cells: Vec<&str> = columns.values().enumerate().map(|(c, ty)| cell(row, c, ty)).collect();
             format!("({row}, {})", cells.join(", "))
         })
         .collect();
@@ -82,14 +82,18 @@ pub fn setup(profile: &Profile) -> Vec<String> {
 }
 
 /// Validates one snippet on a database made by [`setup`].
-pub fn validate(connection: &mut dyn Connection, snippet: &Snippet) -> SnippetVerdict {
-    match examine(connection, snippet) {
+pub fn validate(connection: &mut dyn Connection, profile: &Profile, snippet: &Snippet) -> SnippetVerdict {
+    match examine(connection, profile, snippet) {
         Ok(verdict) => verdict,
         Err(error) => SnippetVerdict::Refused(format!("{}: {error}", error.class)),
     }
 }
 
-fn examine(connection: &mut dyn Connection, snippet: &Snippet) -> Result<SnippetVerdict, EngineError> {
+fn examine(
+    connection: &mut dyn Connection,
+    profile: &Profile,
+    snippet: &Snippet,
+) -> Result<SnippetVerdict, EngineError> {
     let names: Vec<Arc<str>> = snippet.columns.iter().map(|(name, _)| name.as_str().into()).collect();
     let text = |table: &str| {
         let mut text = String::new();
@@ -98,38 +102,43 @@ fn examine(connection: &mut dyn Connection, snippet: &Snippet) -> Result<Snippet
     };
     let refused = |reason: &str| Ok(SnippetVerdict::Refused(reason.to_owned()));
     let query = |table: &str| format!("SELECT c.rk, ({}) FROM {table} AS c", text(table));
-    let mut values = |table: &str, disable_mask: u32| {
-        connection.disable_optimizations(disable_mask);
-        let rows = connection.rows(&query(table));
-        connection.disable_optimizations(0);
-        rows
-    };
-    if !values(EMPTY, 0)?.is_empty() {
+    // The first switch of a profile is the one that changes plans most.
+    let other_plan = profile.switches.first();
+    let mut values = |table: &str, switch: Option<&Switch>| with_switch(connection, switch, |c| c.rows(&query(table)));
+    if !values(EMPTY, None)?.is_empty() {
         return refused("gives a row on an empty table");
     }
-    let full = values(FULL, 0)?;
-    if full.len() != ROWS || values(NULLS, 0)?.len() != 1 {
+    let full = values(FULL, None)?;
+    if full.len() != ROWS || values(NULLS, None)?.len() != 1 {
         return refused("does not give one value per row");
     }
-    if compare(&full, &values(FULL, 0)?) != Comparison::Equal {
+    if compare(&full, &values(FULL, None)?) != Comparison::Equal {
         return refused("gives other values the second time");
     }
-    if compare(&full, &values(REVERSED, 0)?) != Comparison::Equal {
+    if compare(&full, &values(REVERSED, None)?) != Comparison::Equal {
         return refused("depends on the order of insertion");
     }
-    let other_plans = [values(INDEXED, 0)?, values(FULL, u32::MAX)?];
+    let other_plans = [values(INDEXED, None)?, values(FULL, other_plan)?];
     if other_plans.iter().any(|other| compare(&full, other) != Comparison::Equal) {
         return refused("depends on the plan");
     }
     let is_null = |rows: &[Row]| rows.iter().all(|row| row.last() == Some(&Value::Null));
     let padded = format!("SELECT ({}) FROM (SELECT 1 AS one) AS d LEFT JOIN {FULL} AS c ON 1 = 0", text(FULL));
-    let null_stored = is_null(&values(NULLS, 0)?);
+    let null_stored = is_null(&values(NULLS, None)?);
     let null_preserving = null_stored && is_null(&connection.rows(&padded)?);
     let seen: Vec<&Value> = full.iter().filter_map(|row| row.get(1)).filter(|v| **v != Value::Null).collect();
     if seen.is_empty() {
         return refused("is NULL on every row");
     }
+    let declared = connection.types(&format!("SELECT ({}) AS v FROM {FULL} AS c", text(FULL)))?;
+    let declared = declared.map(|types| types.first().copied().flatten());
     let all_of = |ty| seen.iter().all(|v| v.is_of(ty));
+    if let Some(declared) = declared {
+        let boolean = declared == Some(SqlType::Boolean)
+            || (profile.truth_of_any_value && declared == Some(SqlType::Int) && all_of(SqlType::Boolean));
+        let ty = declared.filter(|ty| *ty != SqlType::Boolean && all_of(*ty));
+        return Ok(SnippetVerdict::Valid { ty, boolean_valued: boolean, null_preserving });
+    }
     let ty = [SqlType::Int, SqlType::Real, SqlType::Text, SqlType::Blob].into_iter().find(|ty| all_of(*ty));
     Ok(SnippetVerdict::Valid { ty, boolean_valued: all_of(SqlType::Boolean), null_preserving })
 }
@@ -159,7 +168,7 @@ mod tests {
         let profile = profile("sqlite").expect("the shipped profile");
         let mut connection = Sqlite::linked(STATEMENT_LIMITS).expect("opens");
         build(&mut connection, &setup(&profile)).expect("sets up");
-        validate(&mut connection, &Snippet::parse(sql, &profile).expect("parses"))
+        validate(&mut connection, &profile, &Snippet::parse(sql, &profile).expect("parses"))
     }
 
     fn valid(ty: SqlType, boolean_valued: bool, null_preserving: bool) -> SnippetVerdict {

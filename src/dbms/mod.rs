@@ -1,63 +1,59 @@
 //! The database systems under test.
 //!
 //! One file or folder per target, behind [`Connection`]. Only this module talks to a target. Errors are classified by
-//! the engine's codes, before any text.
+//! the engine's codes, before any text; the codes are data of the dialect's profile, except for SQLite's.
 
+pub mod duckdb;
 pub mod install;
+pub mod mysql;
 pub mod planted;
+pub mod postgres;
 pub mod sqlite;
 pub mod target;
 
-use crate::compare::{BagHash, Row};
+pub use crate::sql::error::ErrorClass;
+
+use crate::compare::{BagHash, Row, RowHash};
+use crate::sql::profile::Switch;
+use crate::sql::types::{SqlType, Value};
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::time::Duration;
 use thiserror::Error;
-
-/// What kind of error an engine reported, and with it what becomes of the case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ErrorClass {
-    /// The statement does not prepare: syntax, unknown names, wrong number of arguments. Voids the case.
-    Semantic,
-    /// The data made it fail: overflow, conversion, a violated constraint. Voids the case.
-    Data,
-    /// A limit set by Caqtus was reached: steps, rows, length, memory. A warning.
-    Limit,
-    /// The engine found itself broken: corruption, internal error, failed assertion. A finding.
-    Internal,
-}
-
-impl fmt::Display for ErrorClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Semantic => "semantic error",
-            Self::Data => "data error",
-            Self::Limit => "statement limit",
-            Self::Internal => "internal error",
-        })
-    }
-}
 
 /// An error that an engine reported.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
-#[error("{message} (code {code})")]
+#[error("{message}{}", if code.is_empty() { String::new() } else { format!(" (code {code})") })]
 pub struct EngineError {
     /// Its class.
     pub class: ErrorClass,
-    /// The engine's own code.
-    pub code: i32,
+    /// The engine's own code; empty where it gave none.
+    pub code: String,
     /// The engine's text.
     pub message: String,
 }
 
-/// Bounds inside the engine, for one statement.
+impl EngineError {
+    /// An error without a code.
+    pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
+        Self { class, code: String::new(), message: message.into() }
+    }
+
+    /// The limit on rows was reached.
+    fn too_many_rows(limits: StatementLimits) -> Self {
+        Self::new(ErrorClass::Limit, format!("more than {} rows", limits.rows_max))
+    }
+}
+
+/// Bounds for one statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatementLimits {
-    /// Steps of the engine's virtual machine.
+    /// Steps of the engine's virtual machine, where it has one.
     pub steps_max: u64,
+    /// Milliseconds, where it has none.
+    pub time_max_ms: u64,
     /// Rows of a result.
     pub rows_max: u64,
-    /// Bytes of one value or statement.
+    /// Bytes of one value or statement, where the engine can bound them.
     pub bytes_max: u32,
 }
 
@@ -69,18 +65,83 @@ pub trait Connection {
     /// A text that is different for every build whose behaviour may differ; keys caches.
     fn build_id(&self) -> String;
 
-    /// Replaces the database by an empty one.
+    /// Replaces the database by an empty one. A server that was lost is started or reached again.
     fn reset(&mut self) -> Result<(), EngineError>;
 
     /// Runs a statement and drops its rows.
     fn execute(&mut self, sql: &str) -> Result<(), EngineError>;
 
     /// Runs a query and hashes its rows.
-    fn query(&mut self, sql: &str) -> Result<BagHash, EngineError>;
+    fn query(&mut self, sql: &str) -> Result<BagHash, EngineError> {
+        let mut bag = BagHash::default();
+        for row in self.rows(sql)? {
+            let mut hash = RowHash::default();
+            row.iter().for_each(|value| hash.value(value));
+            bag.add(&hash);
+        }
+        Ok(bag)
+    }
 
     /// Runs a query and returns its rows.
     fn rows(&mut self, sql: &str) -> Result<Vec<Row>, EngineError>;
 
-    /// Disables the optimizations of the mask for the statements that follow; 0 enables all.
-    fn disable_optimizations(&mut self, mask: u32);
+    /// The types that a query's columns have before it runs, a type that classes do not have as `None`; `None` in all on
+    /// engines where only values have types.
+    fn types(&mut self, _sql: &str) -> Result<Option<Vec<Option<SqlType>>>, EngineError> {
+        Ok(None)
+    }
+
+    /// Turns an optimizer switch for the statements that follow, or puts it back.
+    fn turn(&mut self, switch: &Switch, on: bool) -> Result<(), EngineError> {
+        let statements = if on { &switch.on } else { &switch.off };
+        statements.iter().try_for_each(|statement| self.execute(statement))
+    }
+
+    /// CPU time that a server of our own has used; `None` where the engine is inside this process or is not ours.
+    fn server_cpu(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// Runs work with a switch turned, and puts it back.
+pub fn with_switch<T>(
+    connection: &mut dyn Connection,
+    switch: Option<&Switch>,
+    work: impl FnOnce(&mut dyn Connection) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    let Some(switch) = switch else { return work(connection) };
+    connection.turn(switch, true)?;
+    let result = work(connection);
+    let back = connection.turn(switch, false);
+    let value = result?;
+    back.map(|()| value)
+}
+
+/// A number as text, exact where it is whole and fits: results compare as numbers, whatever their type.
+fn number(text: &str) -> Value {
+    let whole = match text.split_once('.') {
+        Some((whole, zeros)) if zeros.bytes().all(|b| b == b'0') => whole,
+        _ => text,
+    };
+    match (whole.parse(), text.parse()) {
+        (Ok(int), _) => Value::Int(int),
+        (_, Ok(real)) => Value::Real(real),
+        _ => Value::Text(text.as_bytes().to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_exact_where_they_can_be() {
+        assert_eq!(number("12"), Value::Int(12));
+        assert_eq!(number("-12.00"), Value::Int(-12));
+        assert_eq!(number("9223372036854775807.0"), Value::Int(i64::MAX));
+        assert_eq!(number("0.5"), Value::Real(0.5));
+        assert_eq!(number("9223372036854775808"), Value::Real(9_223_372_036_854_775_808.0));
+        assert_eq!(number("1e3"), Value::Real(1000.0));
+        assert_eq!(number("a"), Value::Text(b"a".to_vec()));
+    }
 }

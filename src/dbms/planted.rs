@@ -3,7 +3,8 @@
 //! Each fault is wrong for some forms of a query only, as a real bug is, so that members of a class disagree.
 
 use super::{Connection, EngineError, ErrorClass};
-use crate::compare::{BagHash, Row, RowHash};
+use crate::compare::Row;
+use crate::sql::profile::Switch;
 use crate::sql::types::Value;
 use std::fmt;
 use std::str::FromStr;
@@ -127,18 +128,6 @@ impl<C: Connection> Connection for Planted<C> {
         self.engine.execute(sql)
     }
 
-    fn query(&mut self, sql: &str) -> Result<BagHash, EngineError> {
-        let mut bag = BagHash::default();
-        for row in self.rows(sql)? {
-            let mut hash = RowHash::default();
-            for value in &row {
-                hash.value(value);
-            }
-            bag.add(&hash);
-        }
-        Ok(bag)
-    }
-
     fn rows(&mut self, sql: &str) -> Result<Vec<Row>, EngineError> {
         let triggers = self.triggers(sql);
         let mut rows = self.engine.rows(sql)?;
@@ -159,14 +148,13 @@ impl<C: Connection> Connection for Planted<C> {
                 std::thread::park();
             },
             Fault::InternalError => {
-                let message = "planted internal error".to_owned();
-                return Err(EngineError { class: ErrorClass::Internal, code: 2, message });
+                return Err(EngineError::new(ErrorClass::Internal, "planted internal error"));
             }
         }
         Ok(rows)
     }
 
-    fn disable_optimizations(&mut self, mask: u32) {
-        self.engine.disable_optimizations(mask);
+    fn turn(&mut self, switch: &Switch, on: bool) -> Result<(), EngineError> {
+        self.engine.turn(switch, on)
     }
 }

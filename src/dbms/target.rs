@@ -1,24 +1,52 @@
 //! Names of targets, as users write them, and opening them.
 
+use super::duckdb::{self, DuckDb};
 use super::install::{EngineStore, InstallError};
+use super::mysql::{Mysql, MysqlError};
 use super::planted::{Fault, Planted};
-use super::sqlite::{LoadError, Sqlite};
+use super::postgres::{Postgres, PostgresError, without_password};
+use super::sqlite::{self, Sqlite};
 use super::{Connection, EngineError, StatementLimits};
+use crate::catalogue;
+use crate::config::note_password;
+use crate::server::{ServerError, mysql, postgres};
+use crate::sql::profile::{Profile, ProfileError, Wire};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// A target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// The SQLite linked into this program.
-    SqliteLinked,
-    /// An installed version of SQLite.
-    SqliteVersion(String),
-    /// A SQLite library by its path.
-    SqlitePath(PathBuf),
-    /// An engine with a planted bug, for the self-test.
+    /// The SQLite linked into this program, or the newest version of another engine that is here.
+    Plain {
+        /// The dialect.
+        dialect: String,
+    },
+    /// An installed version.
+    Version {
+        /// The dialect.
+        dialect: String,
+        /// The version.
+        version: String,
+    },
+    /// A library, or the directory of a server's programs.
+    Path {
+        /// The dialect.
+        dialect: String,
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// A server that runs.
+    Url {
+        /// The dialect.
+        dialect: String,
+        /// Its address, without a password.
+        url: String,
+    },
+    /// SQLite with a planted bug, for the self-test.
     Planted(Fault),
 }
 
@@ -26,14 +54,43 @@ pub enum Target {
 #[derive(Debug, Error)]
 pub enum TargetError {
     /// The name has not the form of a target.
-    #[error("`{0}` names no target; write sqlite, sqlite@VERSION, or sqlite:/path/to/libsqlite3.so")]
-    Name(String),
+    #[error(
+        "`{name}` names no target; write ENGINE, ENGINE@VERSION, ENGINE:/path or ENGINE://host…, where ENGINE is one of {}",
+        catalogue::dialects().join(", ")
+    )]
+    Name {
+        /// What was written.
+        name: String,
+    },
+    /// The engine has no such form.
+    #[error("`{name}` cannot be opened: {hint}")]
+    Form {
+        /// What was written.
+        name: String,
+        /// What can.
+        hint: String,
+    },
     /// The version is not installed.
     #[error(transparent)]
     Install(#[from] InstallError),
     /// The library does not load.
     #[error(transparent)]
-    Load(#[from] LoadError),
+    Sqlite(#[from] sqlite::LoadError),
+    /// The library does not load.
+    #[error(transparent)]
+    DuckDb(#[from] duckdb::LoadError),
+    /// The server cannot be used.
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
+    /// The server cannot be used.
+    #[error(transparent)]
+    Mysql(#[from] MysqlError),
+    /// There is no server.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The profile is missing or broken.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
     /// The engine does not open a database.
     #[error("the engine does not open a database")]
     Open(#[from] EngineError),
@@ -43,27 +100,45 @@ impl FromStr for Target {
     type Err = TargetError;
 
     fn from_str(text: &str) -> Result<Self, TargetError> {
-        let unknown = || TargetError::Name(text.to_owned());
-        if text == "sqlite" {
-            Ok(Self::SqliteLinked)
-        } else if let Some(version) = text.strip_prefix("sqlite@") {
-            Ok(Self::SqliteVersion(version.to_owned()))
-        } else if let Some(path) = text.strip_prefix("sqlite:") {
-            Ok(Self::SqlitePath(PathBuf::from(path)))
-        } else if let Some(fault) = text.strip_prefix("planted:") {
-            fault.parse().map(Self::Planted).map_err(|()| unknown())
+        let unknown = || TargetError::Name { name: without_password(text) };
+        if let Some(fault) = text.strip_prefix("planted:") {
+            return fault.parse().map(Self::Planted).map_err(|()| unknown());
+        }
+        let end = text.find(['@', ':']).unwrap_or(text.len());
+        let (name, rest) = text.split_at(end);
+        let dialect = if name == "postgresql" { "postgres" } else { name }.to_owned();
+        if !catalogue::dialects().contains(&dialect) {
+            return Err(unknown());
+        }
+        if rest.is_empty() {
+            Ok(Self::Plain { dialect })
+        } else if rest.starts_with("://") {
+            Ok(Self::Url { url: format!("{dialect}{}", take_password(rest)), dialect })
+        } else if let Some(path) = rest.strip_prefix(':').filter(|path| !path.is_empty()) {
+            Ok(Self::Path { dialect, path: PathBuf::from(path) })
+        } else if let Some(version) = rest.strip_prefix('@').filter(|version| !version.is_empty()) {
+            Ok(Self::Version { dialect, version: version.to_owned() })
         } else {
             Err(unknown())
         }
     }
 }
 
+/// The rest of a URL without its password, which is noted: names of targets are written to files and reports.
+fn take_password(rest: &str) -> String {
+    let Some((login, place)) = rest.rsplit_once('@') else { return rest.to_owned() };
+    let Some((user, password)) = login["://".len()..].split_once(':') else { return rest.to_owned() };
+    note_password(password);
+    format!("://{user}@{place}")
+}
+
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::SqliteLinked => f.write_str("sqlite"),
-            Self::SqliteVersion(version) => write!(f, "sqlite@{version}"),
-            Self::SqlitePath(path) => write!(f, "sqlite:{}", path.display()),
+            Self::Plain { dialect } => f.write_str(dialect),
+            Self::Version { dialect, version } => write!(f, "{dialect}@{version}"),
+            Self::Path { dialect, path } => write!(f, "{dialect}:{}", path.display()),
+            Self::Url { url, .. } => f.write_str(url),
             Self::Planted(fault) => write!(f, "planted:{fault}"),
         }
     }
@@ -71,41 +146,121 @@ impl fmt::Display for Target {
 
 impl Target {
     /// The name of the target's dialect profile.
-    pub fn dialect(&self) -> &'static str {
-        "sqlite"
+    pub fn dialect(&self) -> &str {
+        match self {
+            Self::Plain { dialect }
+            | Self::Version { dialect, .. }
+            | Self::Path { dialect, .. }
+            | Self::Url { dialect, .. } => dialect,
+            Self::Planted(_) => "sqlite",
+        }
     }
 
     /// Connects.
     pub fn open(&self, data_dir: &Path, limits: StatementLimits) -> Result<Box<dyn Connection>, TargetError> {
+        let profile = catalogue::profile(self.dialect())?;
+        let store = EngineStore::new(data_dir);
         let linked = || Sqlite::linked(limits);
-        Ok(match self {
-            Self::SqliteLinked => Box::new(linked()?),
-            Self::SqliteVersion(version) => {
-                let linked = linked()?;
-                if linked.version() == *version {
-                    Box::new(linked)
-                } else {
-                    let library = EngineStore::new(data_dir).sqlite_library(version)?;
-                    Box::new(Sqlite::load(&library, limits)??)
-                }
+        if let Self::Planted(fault) = self {
+            return Ok(Box::new(Planted::new(linked()?, *fault)));
+        }
+        // Where the engine is; the newest that is here if nothing says it.
+        let place = match self {
+            Self::Version { dialect, version } => match profile.wire {
+                Wire::Sqlite if linked()?.version() == *version => None,
+                _ => Some(store.installed(dialect, version)?),
+            },
+            Self::Path { path, .. } => Some(path.clone()),
+            Self::Plain { dialect } if profile.wire != Wire::Sqlite => store.newest(dialect),
+            Self::Plain { .. } | Self::Url { .. } | Self::Planted(_) => None,
+        };
+        let url = if let Self::Url { url, .. } = self { Some(url.as_str()) } else { None };
+        let form = |hint: String| TargetError::Form { name: self.to_string(), hint };
+        Ok(match (profile.wire, place, url) {
+            (Wire::Sqlite, None, None) => Box::new(linked()?),
+            (Wire::Sqlite, Some(library), _) => Box::new(Sqlite::load(&library, limits)??),
+            (Wire::Duckdb, Some(library), _) => Box::new(DuckDb::load(&library, profile, limits)??),
+            (Wire::Duckdb, None, None) => {
+                return Err(form("no version is installed; `caqtus dbms install duckdb` gets the newest".to_owned()));
             }
-            Self::SqlitePath(path) => Box::new(Sqlite::load(path, limits)??),
-            Self::Planted(fault) => Box::new(Planted::new(linked()?, *fault)),
+            (Wire::Sqlite | Wire::Duckdb, None, Some(_)) => {
+                return Err(form(format!("{} runs inside a program and has no URL", profile.name)));
+            }
+            (Wire::Postgres, _, Some(url)) => Box::new(Postgres::url(url, profile, limits)?),
+            (Wire::Postgres, place, None) => {
+                let programs = match place {
+                    Some(dir) => postgres_in(&dir).ok_or_else(|| {
+                        form(format!("there are no programs of PostgreSQL (initdb, pg_ctl) in {}", dir.display()))
+                    })?,
+                    None => postgres::newest()?,
+                };
+                Box::new(Postgres::private(programs, data_dir, profile, limits)?)
+            }
+            (Wire::Mysql, _, Some(url)) => Box::new(Mysql::url(url, profile, limits)?),
+            (Wire::Mysql, place, None) => Box::new(self.private_mysql(place, data_dir, profile, limits)?),
         })
     }
+
+    fn private_mysql(
+        &self,
+        place: Option<PathBuf>,
+        data_dir: &Path,
+        profile: Arc<Profile>,
+        limits: StatementLimits,
+    ) -> Result<Mysql, TargetError> {
+        let form = |hint: String| TargetError::Form { name: self.to_string(), hint };
+        if profile.name != "mariadb" {
+            return Err(form(format!(
+                "Caqtus starts MariaDB only; name a server, as in {}://root@host:3306/",
+                profile.name
+            )));
+        }
+        let programs = match place {
+            Some(dir) => mysql::Programs::below(&dir).ok_or_else(|| {
+                form(format!("there are no programs of MariaDB (mariadbd, mariadb-install-db) in {}", dir.display()))
+            })?,
+            None => mysql::Programs::found()?,
+        };
+        Ok(Mysql::private(programs, data_dir, profile, limits)?)
+    }
+}
+
+/// The programs in a directory, or in its `bin`.
+fn postgres_in(dir: &Path) -> Option<postgres::Programs> {
+    postgres::Programs::in_dir(dir).or_else(|| postgres::Programs::in_dir(&dir.join("bin")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::password;
 
     #[test]
     fn names_round_trip() {
-        for name in ["sqlite", "sqlite@3.39.2", "sqlite:/tmp/x.so", "planted:drop-row"] {
+        for name in [
+            "sqlite",
+            "sqlite@3.39.2",
+            "sqlite:/tmp/x.so",
+            "planted:drop-row",
+            "duckdb@1.3.4",
+            "postgres",
+            "postgres:/usr/lib/postgresql/15/bin",
+            "mariadb://root@localhost:3306/",
+            "tidb://root@127.0.0.1:4000/",
+        ] {
             assert_eq!(name.parse::<Target>().expect(name).to_string(), name);
         }
-        for name in ["", "mysql", "sqlite3", "planted:nothing-like-it"] {
+        for name in ["", "sqlite3", "planted:nothing-like-it", "duckdb@", "oracle://x", "sqlite:"] {
             assert!(name.parse::<Target>().is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_password_goes_no_further() {
+        let target: Target = "postgresql://me:secret@host:5432/db".parse().expect("a target");
+        assert_eq!(target.to_string(), "postgres://me@host:5432/db");
+        assert_eq!(password().as_deref(), Some("secret"));
+        let error = "orakel://me:secret@host/db".parse::<Target>().expect_err("unknown").to_string();
+        assert!(!error.contains("secret"), "{error}");
     }
 }

@@ -215,7 +215,14 @@ impl Discovery {
         };
         let (why, class) = match self.class(seed, &search).await? {
             Ok(None) => (why.to_owned(), None),
-            Ok(Some(class)) => (why.to_owned(), Some(self.release(class, &tell).await?)),
+            Ok(Some(class)) => {
+                let mut stop = stop.clone();
+                tokio::select! {
+                    name = self.release(class, &tell) => (why.to_owned(), Some(name?)),
+                    // A check takes long; it is made again when the search goes on.
+                    Ok(_) = stop.wait_for(|stop| *stop) => return Ok(SeedEnd::Stopped),
+                }
+            }
             Err(unfit) => (unfit, None),
         };
         self.store.seed_end(seed.id, &why, class.as_deref()).await?;

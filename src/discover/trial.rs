@@ -63,9 +63,8 @@ fn run(connection: &mut dyn Connection, profile: &Profile, trial: &Trial) -> Res
         connection.execute(statement).map_err(|error| format!("{statement}: {error}"))?;
     }
     connection.execute(&trial.sql).map_err(text)?;
-    let Some(explain) = plan::explain(&profile.name, &trial.sql) else { return Ok(PlanTree::leaf("?")) };
-    let rows: Vec<Row> = connection.rows(&explain).map_err(text)?;
-    Ok(plan::read(&profile.name, &rows).unwrap_or_else(|| PlanTree::leaf("?")))
+    let rows: Vec<Row> = connection.rows(&plan::explain(profile, &trial.sql)).map_err(text)?;
+    Ok(plan::read(profile.wire, &rows))
 }
 
 /// The statements that make the tables of a CAQ.

@@ -9,7 +9,7 @@ use super::{Capabilities, ColumnInfo, Literals, TableInfo, any_type, table};
 use crate::caq::class::OracleClass;
 use crate::caq::fill::TableFill;
 use crate::rng::{Rng, chance, pick};
-use crate::sql::profile::Kind;
+use crate::sql::profile::{ColumnType, Kind, Typing};
 use crate::sql::schema::Table;
 use crate::sql::types::SqlType;
 use rand::RngExt as _;
@@ -34,8 +34,10 @@ pub struct Database {
 /// Batches of cases on one database; between them rows and indexes change.
 const EPOCHS: usize = 3;
 
-/// A predicate or expression for an index: no subqueries, no aliases.
-const INDEXABLE: Want = Want { kind: Kind::Any, null_preserving: false, binary: false, subqueries: false, depth: 2 };
+/// An expression for an index or a column's definition: no subqueries, no aliases.
+fn indexable(kind: Kind) -> Want {
+    Want { kind, null_preserving: false, binary: false, subqueries: false, depth: 2 }
+}
 
 /// Makes a database for a class.
 pub fn database(class: &OracleClass, capabilities: &Capabilities, rng: &mut Rng) -> Database {
@@ -58,7 +60,7 @@ pub fn database(class: &OracleClass, capabilities: &Capabilities, rng: &mut Rng)
         builder.index(&favourites, rng);
     }
     if chance(rng, 30) {
-        builder.statements.push("ANALYZE".to_owned());
+        builder.maintain(rng);
     }
     let table_fills = (0..builder.tables.len()).map(|relation| builder.table_fills(relation, rng)).collect();
     let mut epochs = vec![std::mem::take(&mut builder.statements)];
@@ -118,7 +120,8 @@ impl Builder<'_> {
         let table = self.relation(relation).clone();
         let own = self.is_schema_table(relation);
         let name = if own { table.name.clone() } else { format!("{}_t", table.name) };
-        let strict = self.capabilities.table_options.iter().find(|o| *o == "STRICT").filter(|_| own && chance(rng, 15));
+        let strict = self.capabilities.strict_option.as_ref().filter(|_| own && chance(rng, 15));
+        let linked = self.is_linked(relation);
         let mut info = TableInfo { name: name.as_str().into(), columns: Vec::new() };
         let mut parts = Vec::new();
         let single_key = match table.primary_key.as_slice() {
@@ -126,25 +129,27 @@ impl Builder<'_> {
             _ => None,
         };
         let key_inline = single_key.filter(|_| chance(rng, 60));
+        let profile = self.capabilities.profile.clone();
         for (at, column) in table.columns.iter().enumerate() {
-            let mut part = format!("{} {}", column.name, self.type_name(Some(column.ty), strict.is_some(), rng));
+            let ty = ColumnType::Class(column.ty);
+            // A foreign key and what it refers to must be of one type.
+            let declared =
+                if linked { profile.declared(&ty) } else { self.type_name(Some(&ty), strict.is_some(), rng) };
+            let mut part = format!("{} {declared}", column.name);
             if key_inline == Some(at) {
-                // INTEGER PRIMARY KEY is SQLite's alias of the row's identity: another kind of table inside.
-                if column.ty == SqlType::Int && chance(rng, 70) {
-                    part = format!("{} INTEGER", column.name);
+                if let Some(integer) = profile.integer_key_type.as_ref()
+                    && column.ty == SqlType::Int
+                    && chance(rng, 70)
+                {
+                    part = format!("{} {integer}", column.name);
                 }
-                part.push_str(if chance(rng, 15) { " PRIMARY KEY DESC" } else { " PRIMARY KEY" });
+                let _ = write!(part, " {}", pick(rng, &profile.primary_keys).map_or("PRIMARY KEY", String::as_str));
             }
             if column.not_null {
                 part.push_str(" NOT NULL");
             }
             parts.push(part);
-            info.columns.push(ColumnInfo {
-                name: column.name.as_str().into(),
-                ty: Some(column.ty),
-                binary: true,
-                given: true,
-            });
+            info.columns.push(ColumnInfo::typed(&column.name, column.ty));
         }
         if own {
             self.extra_columns(&table, strict.is_some(), &mut info, &mut parts, rng);
@@ -166,15 +171,21 @@ impl Builder<'_> {
                 referred.join(", ")
             ));
         }
-        let mut options = Vec::new();
-        options.extend(strict.cloned());
-        if !table.primary_key.is_empty() && chance(rng, 30) {
-            options.push("WITHOUT ROWID".to_owned());
-        }
+        let keyed = pick(rng, &self.capabilities.keyed_table_options).filter(|_| !table.primary_key.is_empty());
+        let other = pick(rng, &self.capabilities.table_options).filter(|_| !linked && chance(rng, 40));
+        // One of them, for two may be of one kind.
+        let options: Vec<&str> =
+            [strict, keyed.or(other)].into_iter().flatten().map(String::as_str).filter(|o| !o.is_empty()).collect();
         self.statements
             .push(format!("CREATE TABLE {name}({}) {}", parts.join(", "), options.join(", ")).trim().to_owned());
         self.tables.push(info);
         self.virtual_.push(false);
+    }
+
+    /// Whether a foreign key of the class leads from the table or to it.
+    fn is_linked(&self, relation: usize) -> bool {
+        let refers = |table: &Table| table.foreign_keys.iter().any(|key| key.table == relation);
+        !self.relation(relation).foreign_keys.is_empty() || self.class.schema.tables.iter().any(refers)
     }
 
     /// A virtual table can stand for a table whose only column is an integer that nothing refers to.
@@ -183,8 +194,7 @@ impl Builder<'_> {
         self.is_schema_table(relation)
             && matches!(table.columns.as_slice(), [only] if only.ty == SqlType::Int)
             && table.checks.is_empty()
-            && table.foreign_keys.is_empty()
-            && !self.class.schema.tables.iter().any(|t| t.foreign_keys.iter().any(|k| k.table == relation))
+            && !self.is_linked(relation)
     }
 
     fn create_virtual(&mut self, relation: usize, template: &str) {
@@ -195,74 +205,100 @@ impl Builder<'_> {
         // The coordinates stay out of expressions: the engine compares them rounded, and says so.
         self.tables.push(TableInfo {
             name: table.name.as_str().into(),
-            columns: vec![ColumnInfo {
-                name: table.columns[0].name.as_str().into(),
-                ty: Some(SqlType::Int),
-                binary: true,
-                given: true,
-            }],
+            columns: vec![ColumnInfo::typed(&table.columns[0].name, SqlType::Int)],
         });
         self.virtual_.push(true);
     }
 
     fn extra_columns(&self, table: &Table, strict: bool, info: &mut TableInfo, parts: &mut Vec<String>, rng: &mut Rng) {
-        if table.primary_key.is_empty() && chance(rng, 20) {
+        let profile = &self.capabilities.profile;
+        if let Some(auto_key) = profile.auto_key.as_ref()
+            && table.primary_key.is_empty()
+            && chance(rng, 20)
+        {
             let name = format!("{}_id", table.name);
-            parts.push(format!("{name} INTEGER PRIMARY KEY"));
-            info.columns.push(ColumnInfo {
-                name: name.as_str().into(),
-                ty: Some(SqlType::Int),
-                binary: true,
-                given: false,
-            });
+            parts.push(format!("{name} {auto_key}"));
+            info.columns.push(ColumnInfo { given: false, ..ColumnInfo::typed(&name, SqlType::Int) });
         }
         for at in 0..rng.random_range(0..4) {
             let name = format!("{}_x{at}", table.name);
-            let ty = if chance(rng, 55) { Some(any_type(rng)) } else { None };
-            let mut part = format!("{name} {}", self.type_name(ty, strict, rng)).trim().to_owned();
-            let mut binary = true;
-            if (ty.is_none() || ty == Some(SqlType::Text))
+            let ty = self.extra_type(rng);
+            let mut part = format!("{name} {}", self.type_name(ty.as_ref(), strict, rng)).trim().to_owned();
+            let (ty, other) = match ty {
+                Some(ColumnType::Class(ty)) => (Some(ty), None),
+                Some(ColumnType::Other(other)) => (None, Some(other)),
+                None => (None, None),
+            };
+            let mut column = ColumnInfo { name: name.as_str().into(), ty, other, binary: true, given: true };
+            if column.other.is_none()
+                && (ty.is_none() || ty == Some(SqlType::Text))
                 && chance(rng, 40)
-                && let Some(collation) = pick(rng, &self.capabilities.profile.collations)
+                && let Some(collation) = pick(rng, &profile.collations)
             {
                 let _ = write!(part, " COLLATE {collation}");
-                binary = collation == "BINARY";
+                column.binary = collation == "BINARY";
             }
-            if self.capabilities.generated_columns && chance(rng, 10) {
-                let text = unqualified(&self.generator().generate(info, INDEXABLE, rng));
-                let _ = write!(part, " AS ({text}) {}", if chance(rng, 50) { "VIRTUAL" } else { "STORED" });
-                parts.push(part);
-                // The expression's value may be of any type.
-                info.columns.push(ColumnInfo { name: name.as_str().into(), ty: None, binary, given: false });
+            if column.other.is_none()
+                && chance(rng, 10)
+                && let Some(template) = pick(rng, &self.capabilities.generated_columns)
+            {
+                // Where only values have types the expression's may be of any.
+                let kind = ty.filter(|_| profile.typing == Typing::Static).map_or(Kind::Any, Kind::Typed);
+                // Not deep: engines refuse what is not certain to stay the same.
+                let want = Want { depth: 1, ..indexable(kind) };
+                let text = unqualified(&self.generator().generate(info, want, rng));
+                let declared = part[name.len()..].trim_start();
+                parts.push(format!("{name} {}", template.replace("#D", declared).replace("#E", &text)));
+                let ty = ty.filter(|_| profile.typing == Typing::Static);
+                info.columns.push(ColumnInfo { ty, given: false, ..column });
                 continue;
             }
-            match rng.random_range(0..100) {
-                0..15 => part.push_str(" UNIQUE"),
-                // Rows that violate it are dropped.
-                25..30 => {
-                    let value = self.literals.of(ty, 0, rng);
-                    let _ = write!(part, " CHECK ({name} IS NOT {value})");
+            // Not every type can be compared, which these rest on.
+            if column.other.is_none() {
+                let value = self.literals.of_column(&column, 0, rng);
+                match rng.random_range(0..100) {
+                    0..15 => part.push_str(" UNIQUE"),
+                    15..25 => {
+                        let _ = write!(part, " NOT NULL DEFAULT ({value})");
+                    }
+                    // Rows that violate it are dropped.
+                    25..30 => {
+                        if let Some(check) = pick(rng, &profile.column_checks) {
+                            let _ = write!(part, " {}", check.replace("#C", &name).replace("#V", &value));
+                        }
+                    }
+                    _ => {}
                 }
-                15..25 => {
-                    let default = self.literals.of(ty, 0, rng);
-                    let _ = write!(part, " NOT NULL DEFAULT ({default})");
-                }
-                _ => {}
             }
             parts.push(part);
-            info.columns.push(ColumnInfo { name: name.as_str().into(), ty, binary, given: true });
+            info.columns.push(column);
         }
     }
 
-    fn type_name(&self, ty: Option<SqlType>, strict: bool, rng: &mut Rng) -> String {
+    /// The type of an extra column; `None` for one that holds values of any.
+    fn extra_type(&self, rng: &mut Rng) -> Option<ColumnType> {
+        let profile = &self.capabilities.profile;
+        let others: Vec<&Arc<str>> = profile.other_types.keys().collect();
+        if chance(rng, 55) {
+            return Some(ColumnType::Class(any_type(rng)));
+        }
+        match pick(rng, &others) {
+            Some(other) => Some(ColumnType::Other((*other).clone())),
+            None if profile.typing == Typing::Dynamic => None,
+            None => Some(ColumnType::Class(any_type(rng))),
+        }
+    }
+
+    fn type_name(&self, ty: Option<&ColumnType>, strict: bool, rng: &mut Rng) -> &str {
         let profile = &self.capabilities.profile;
         let names = match (ty, strict) {
-            (Some(ty), false) => profile.types.get(&ty),
-            (Some(ty), true) => profile.strict_types.get(&ty.to_string()),
+            (Some(ColumnType::Class(ty)), false) => profile.types.get(ty),
+            (Some(ColumnType::Class(ty)), true) => profile.strict_types.get(&ty.to_string()),
+            (Some(other), _) => return profile.declared(other),
             (None, true) => profile.strict_types.get("ANY"),
-            (None, false) => return pick(rng, &["", "", "NUMERIC", "BLOB"]).copied().unwrap_or_default().to_owned(),
+            (None, false) => return pick(rng, &["", "", "NUMERIC", "BLOB"]).copied().unwrap_or_default(),
         };
-        names.and_then(|names| pick(rng, names)).cloned().unwrap_or_default()
+        names.and_then(|names| pick(rng, names)).map_or("", String::as_str)
     }
 
     fn generator(&self) -> ExprGenerator<'_> {
@@ -270,7 +306,14 @@ impl Builder<'_> {
     }
 
     fn expression(&self, relation: usize, rng: &mut Rng) -> Node {
-        self.generator().generate(&self.tables[relation], INDEXABLE, rng)
+        self.generator().generate(&self.tables[relation], indexable(self.capabilities.truth()), rng)
+    }
+
+    /// A statement that must not change any result.
+    fn maintain(&mut self, rng: &mut Rng) {
+        let relation = rng.random_range(0..self.tables.len());
+        let statement = pick(rng, &self.capabilities.profile.maintenance);
+        self.statements.extend(statement.map(|statement| statement.replace("#T", &self.tables[relation].name)));
     }
 
     /// Inserts rows and returns the class columns' literals of each, for foreign keys.
@@ -292,11 +335,11 @@ impl Builder<'_> {
                 format!("({})", all.join(", "))
             })
             .collect();
-        let head = self.insert_head(relation, rng);
+        let template = self.insert(relation, rng);
         if at_once && !tuples.is_empty() {
-            self.statements.push(format!("{head} {}", tuples.join(", ")));
+            self.statements.push(template.replace("#R", &tuples.join(", ")));
         } else {
-            self.statements.extend(tuples.into_iter().map(|tuple| format!("{head} {tuple}")));
+            self.statements.extend(tuples.into_iter().map(|tuple| template.replace("#R", &tuple)));
         }
         rows.into_iter().map(|(class, _)| class).collect()
     }
@@ -307,12 +350,14 @@ impl Builder<'_> {
         (0..columns.len()).filter(|c| columns[*c].given).collect()
     }
 
-    fn insert_head(&self, relation: usize, rng: &mut Rng) -> String {
+    /// An INSERT into a table; `#R` is where its rows belong.
+    fn insert(&self, relation: usize, rng: &mut Rng) -> String {
         let inserts = &self.capabilities.profile.inserts;
         let insert = if chance(rng, 85) { inserts.first() } else { pick(rng, inserts) };
         let info = &self.tables[relation];
         let columns: Vec<&str> = self.given(relation).iter().map(|c| &*info.columns[*c].name).collect();
-        format!("{} {}({}) VALUES", insert.map_or("INSERT INTO", String::as_str), info.name, columns.join(", "))
+        let rows = format!("{}({}) VALUES #R", info.name, columns.join(", "));
+        insert.map_or("INSERT INTO #R", String::as_str).replace("#R", &rows)
     }
 
     /// The literals of a row: of the class columns, and of the extra columns that are given a value.
@@ -332,7 +377,7 @@ impl Builder<'_> {
         }
         let info = &self.tables[relation];
         let extra = self.given(relation).into_iter().filter(|c| *c >= table.columns.len());
-        let extra = extra.map(|c| self.literals.of(info.columns[c].ty, 20, rng)).collect();
+        let extra = extra.map(|c| self.literals.of_column(&info.columns[c], 20, rng)).collect();
         (class, extra)
     }
 
@@ -342,17 +387,25 @@ impl Builder<'_> {
             return;
         }
         let info = self.tables[relation].clone();
-        let collations = &self.capabilities.profile.collations;
+        let profile = self.capabilities.profile.clone();
         let mut keys = Vec::new();
         for _ in 0..rng.random_range(1..4) {
             let mut key = match (pick(rng, &favourites[relation]), pick(rng, &info.columns)) {
-                (Some(favourite), _) if chance(rng, 15) => format!("({})", unqualified(favourite)),
-                (_, Some(_)) if chance(rng, 10) => format!("({})", unqualified(&self.expression(relation, rng))),
+                (Some(favourite), _) if profile.expression_indexes && chance(rng, 15) => {
+                    format!("({})", unqualified(favourite))
+                }
+                (_, Some(_)) if profile.expression_indexes && chance(rng, 10) => {
+                    let kind = match profile.typing {
+                        Typing::Dynamic => Kind::Any,
+                        Typing::Static => Kind::Typed(any_type(rng)),
+                    };
+                    format!("({})", unqualified(&self.generator().generate(&info, indexable(kind), rng)))
+                }
                 (_, Some(column)) => column.name.to_string(),
                 _ => continue,
             };
             if chance(rng, 15)
-                && let Some(collation) = pick(rng, collations)
+                && let Some(collation) = pick(rng, &profile.collations)
             {
                 let _ = write!(key, " COLLATE {collation}");
             }
@@ -362,9 +415,10 @@ impl Builder<'_> {
             keys.push(key);
         }
         let unique = if chance(rng, 10) { "UNIQUE " } else { "" };
-        let mut statement =
-            format!("CREATE {unique}INDEX i{} ON {}({})", rng.random_range(0..1_000_000), info.name, keys.join(", "));
-        if chance(rng, 35) {
+        let method = pick(rng, &profile.index_methods).map_or("", String::as_str);
+        let number = rng.random_range(0..1_000_000);
+        let mut statement = format!("CREATE {unique}INDEX i{number} ON {}{method}({})", info.name, keys.join(", "));
+        if profile.partial_indexes && chance(rng, 35) {
             let predicate = match pick(rng, &favourites[relation]) {
                 Some(favourite) if chance(rng, 70) => unqualified(favourite),
                 _ => unqualified(&self.expression(relation, rng)),
@@ -405,7 +459,7 @@ impl Builder<'_> {
                 let (class, extra) = self.row(relation, &[], rng);
                 if self.relation(relation).foreign_keys.is_empty() {
                     let all: Vec<&str> = class.iter().chain(&extra).map(|v| &**v).collect();
-                    let statement = format!("{} ({})", self.insert_head(relation, rng), all.join(", "));
+                    let statement = self.insert(relation, rng).replace("#R", &format!("({})", all.join(", ")));
                     self.statements.push(statement);
                 }
             }
@@ -415,7 +469,7 @@ impl Builder<'_> {
                 let column = self.tables[relation].columns[at].clone();
                 let null_percent =
                     if self.relation(relation).columns.get(at).is_some_and(|c| c.not_null) { 0 } else { 20 };
-                let value = self.literals.of(column.ty, null_percent, rng);
+                let value = self.literals.of_column(&column, null_percent, rng);
                 let update = pick(rng, &self.capabilities.profile.updates).map_or("UPDATE", String::as_str);
                 let statement = format!("{update} {name} SET {} = {value} WHERE {}", column.name, condition(self, rng));
                 self.statements.push(statement);
@@ -425,7 +479,7 @@ impl Builder<'_> {
                 self.statements.push(statement);
             }
             6..=7 => self.index(favourites, rng),
-            _ => self.statements.extend(pick(rng, &self.capabilities.profile.maintenance).cloned()),
+            _ => self.maintain(rng),
         }
     }
 }

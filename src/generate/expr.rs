@@ -6,10 +6,10 @@
 
 use super::{ColumnInfo, Literals, TableInfo, any_type};
 use crate::rng::{Rng, chance, pick};
-use crate::sql::profile::{Kind, OpPiece, Operator, Profile};
+use crate::sql::profile::{ColumnType, Kind, OpPiece, Operator, Profile, is_null};
 use crate::sql::types::{SqlType, Value};
 use rand::RngExt as _;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -115,7 +115,7 @@ impl Node {
     pub fn null_preserving(&self) -> bool {
         match self {
             Self::Column { level, .. } => *level == 0,
-            Self::Literal(text) => &**text == "NULL",
+            Self::Literal(text) => is_null(text),
             Self::Operator { op, operands, .. } => op.strict && operands.iter().any(Self::null_preserving),
         }
     }
@@ -143,6 +143,17 @@ pub struct Grammar {
 }
 
 impl Grammar {
+    /// How many operators there are.
+    pub fn len(&self) -> usize {
+        let all: HashSet<*const Operator> = self.by_result.values().flatten().map(Arc::as_ptr).collect();
+        all.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_result.is_empty()
+    }
+
     /// Sorts the operators of a profile that the engine knows.
     pub fn new(operators: impl IntoIterator<Item = Operator>) -> Self {
         let mut by_result: HashMap<Kind, Vec<Arc<Operator>>> = HashMap::new();
@@ -182,7 +193,9 @@ impl ExprGenerator<'_> {
         }
         let kind = match want.kind {
             // A claim-free value is a value of some type, or comes from an operator that claims none.
-            Kind::Any if chance(rng, 75) => Kind::Typed(any_type(rng)),
+            Kind::Any if chance(rng, 75) || !self.grammar.by_result.contains_key(&Kind::Any) => {
+                Kind::Typed(any_type(rng))
+            }
             other => other,
         };
         let peers = self.grammar.by_result.get(&kind).map(Vec::as_slice).unwrap_or_default();
@@ -260,11 +273,12 @@ impl ExprGenerator<'_> {
             }
         }
         if want.null_preserving {
-            return Node::Literal("NULL".into());
+            let ty = if let Kind::Typed(ty) = want.kind { Some(ty) } else { None };
+            return Node::Literal(self.literals.operand(ty, 100, rng));
         }
         Node::Literal(match want.kind {
-            Kind::Typed(ty) => self.literals.of(Some(ty), 5, rng),
-            Kind::Any | Kind::Same => self.literals.of(None, 5, rng),
+            Kind::Typed(ty) => self.literals.operand(Some(ty), 5, rng),
+            Kind::Any | Kind::Same => self.literals.operand(None, 5, rng),
         })
     }
 }
@@ -272,12 +286,17 @@ impl ExprGenerator<'_> {
 /// The operators of a profile that an engine accepts, each strict only where it is on this engine. `value` runs a query
 /// without tables and returns its single value; `None` if the engine does not accept it.
 pub fn known_operators(profile: &Profile, mut value: impl FnMut(&str) -> Option<Value>) -> Vec<Operator> {
+    let literal = |ty| profile.literals(&ColumnType::Class(ty)).first().cloned().unwrap_or_default();
     let mut value_with_null = |op: &Operator, null: Option<usize>| {
-        let inner = op.has_subquery().then(|| Inner { level: 1, table: "(SELECT 1 AS c)".into(), column: "c".into() });
+        let column = op.pieces.iter().find_map(|piece| if let OpPiece::Column(ty) = piece { *ty } else { None });
+        let table = format!("(SELECT {} AS c)", literal(column.unwrap_or(SqlType::Int)));
+        let inner = op.has_subquery().then(|| Inner { level: 1, table: table.as_str().into(), column: "c".into() });
         let operands = op.operands.iter().enumerate().map(|(at, kind)| {
-            let ty = if let Kind::Typed(ty) = kind { *ty } else { SqlType::Int };
-            let literal = profile.literals.get(&ty).and_then(|l| l.first()).map_or("1", String::as_str);
-            Node::Literal(if null == Some(at) { "NULL" } else { literal }.into())
+            let ty = match (kind, op.results.first()) {
+                (Kind::Typed(ty), _) | (Kind::Same, Some(Kind::Typed(ty))) => *ty,
+                _ => SqlType::Int,
+            };
+            Node::Literal(if null == Some(at) { profile.null(ty) } else { literal(ty) }.as_str().into())
         });
         let operands = operands.collect();
         let mut sql = "SELECT ".to_owned();
@@ -303,7 +322,7 @@ mod tests {
     use crate::rng::stream;
 
     fn table() -> TableInfo {
-        let column = |name: &str, ty, binary| ColumnInfo { name: name.into(), ty, binary, given: true };
+        let column = |name: &str, ty, binary| ColumnInfo { name: name.into(), ty, other: None, binary, given: true };
         TableInfo {
             name: "t1".into(),
             columns: vec![

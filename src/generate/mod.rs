@@ -11,7 +11,7 @@ pub mod table;
 use crate::compare::Row;
 use crate::corpus::snippet::Snippet;
 use crate::rng::{Rng, chance, pick};
-use crate::sql::profile::Profile;
+use crate::sql::profile::{ColumnType, Kind, Profile, Switch};
 use crate::sql::types::SqlType;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,12 +21,29 @@ use std::sync::Arc;
 pub struct ColumnInfo {
     /// Its name.
     pub name: Arc<str>,
-    /// The type of every value in it; `None` when it holds values of several types.
+    /// The type of every value in it; `None` when it holds values of several types, or of a type that classes do not have.
     pub ty: Option<SqlType>,
+    /// That other type, by its name in the profile.
+    pub other: Option<Arc<str>>,
     /// Whether its text compares byte by byte.
     pub binary: bool,
     /// Whether rows give it a value; false for generated columns and automatic keys.
     pub given: bool,
+}
+
+impl ColumnInfo {
+    /// A column of a class's type, whose text compares byte by byte.
+    pub fn typed(name: &str, ty: SqlType) -> Self {
+        Self { name: name.into(), ty: Some(ty), other: None, binary: true, given: true }
+    }
+
+    /// Whether the column is of the type.
+    pub fn is_of(&self, ty: &ColumnType) -> bool {
+        match ty {
+            ColumnType::Class(ty) => self.ty == Some(*ty),
+            ColumnType::Other(name) => self.other.as_ref() == Some(name),
+        }
+    }
 }
 
 /// A table that was created, as generated expressions see it.
@@ -49,10 +66,16 @@ pub struct Capabilities {
     pub joins: Vec<String>,
     /// Options for CREATE TABLE the engine knows.
     pub table_options: Vec<String>,
+    /// Those for tables with a primary key.
+    pub keyed_table_options: Vec<String>,
+    /// The option of strict tables, if the engine knows it.
+    pub strict_option: Option<String>,
     /// Templates of virtual tables the engine knows.
     pub virtual_tables: Vec<String>,
-    /// Whether generated columns are known.
-    pub generated_columns: bool,
+    /// Templates of generated columns the engine knows.
+    pub generated_columns: Vec<String>,
+    /// The optimizer switches the engine knows.
+    pub switches: Vec<Arc<Switch>>,
     /// Whether a row that violates a foreign key is refused.
     pub foreign_keys: bool,
     /// Corpus snippets with validated claims.
@@ -60,8 +83,8 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Probes an engine. `rows` runs a statement on an empty database and returns its rows, `None` if the engine does not
-    /// accept it; `snippets` are those that were validated on it; `foreign_keys` says whether it enforces them.
+    /// Probes an engine. `rows` runs a statement and returns its rows, `None` if the engine does not accept it; `snippets`
+    /// are those that were validated on it; `foreign_keys` says whether it enforces them.
     pub fn probe(
         profile: Arc<Profile>,
         snippets: Vec<Arc<Snippet>>,
@@ -76,30 +99,72 @@ impl Capabilities {
             accepts(&format!("SELECT 1 FROM (SELECT 1 AS c) AS a {join} (SELECT 1 AS c) AS b{on}"))
         });
         let joins = joins.cloned().collect();
-        let options = profile.table_options.iter().filter(|o| accepts(&format!("CREATE TABLE probe(c INT) {o}")));
-        let table_options = options.cloned().collect();
-        let virtual_tables = profile
-            .virtual_tables
-            .iter()
-            .filter(|template| accepts(&template.replace("#N", "probe").replace("#C", "c").replace("#X", "x")));
+        // Each table has a name of its own, so that no probe meets what another one made.
+        let mut tables = 0;
+        let int = profile.declared(&ColumnType::Class(SqlType::Int));
+        let mut creates = |statement: &str| {
+            tables += 1;
+            accepts(&statement.replace("#N", &format!("probe{tables}")))
+        };
+        let mut with_option = |option: &&String, key: &str| creates(&format!("CREATE TABLE #N(c {int}{key}) {option}"));
+        let table_options = profile.table_options.iter().filter(|o| with_option(o, "")).cloned().collect();
+        let strict_option = profile.strict_option.iter().find(|o| with_option(o, "")).cloned();
+        let keyed = profile.keyed_table_options.iter().filter(|o| with_option(o, " PRIMARY KEY"));
+        let keyed_table_options = keyed.cloned().collect();
+        let virtual_tables =
+            profile.virtual_tables.iter().filter(|template| creates(&template.replace("#C", "c").replace("#X", "x")));
         let virtual_tables = virtual_tables.cloned().collect();
-        let generated_columns = accepts("CREATE TABLE probe(c INT, g AS (c))");
-        Self { profile, grammar, joins, table_options, virtual_tables, generated_columns, foreign_keys, snippets }
+        let generated_columns = profile.generated_columns.iter().filter(|template| {
+            creates(&format!("CREATE TABLE #N(c {int}, g {})", template.replace("#D", int).replace("#E", "c")))
+        });
+        let generated_columns = generated_columns.cloned().collect();
+        let mut all_run = |statements: &[String]| statements.iter().all(|statement| accepts(statement));
+        let mut turns = |switch: &&Switch| {
+            let on = all_run(&switch.on);
+            all_run(&switch.off) && on
+        };
+        let switches = profile.switches.iter().filter(|switch| turns(switch)).cloned().map(Arc::new).collect();
+        Self {
+            grammar,
+            joins,
+            table_options,
+            keyed_table_options,
+            strict_option,
+            virtual_tables,
+            generated_columns,
+            switches,
+            foreign_keys,
+            snippets,
+            profile,
+        }
+    }
+
+    /// What is wanted of an expression whose truth value is taken.
+    pub fn truth(&self) -> Kind {
+        if self.profile.truth_of_any_value { Kind::Any } else { Kind::Typed(SqlType::Boolean) }
+    }
+
+    /// A switch that the engine knows, by name.
+    pub fn switch(&self, name: &str) -> Option<&Arc<Switch>> {
+        self.switches.iter().find(|switch| switch.name == name)
     }
 }
 
 /// The literals of one database. Rows and expressions draw from the same few, so that joins match and filters hit.
 #[derive(Debug, Clone)]
 pub struct Literals {
-    by_type: BTreeMap<SqlType, Vec<Arc<str>>>,
+    by_type: BTreeMap<ColumnType, Vec<Arc<str>>>,
+    /// NULL as an expression of each type.
+    nulls: BTreeMap<SqlType, Arc<str>>,
 }
 
 impl Literals {
     /// Draws a few of the profile's literals per type. Blobs and text share their spelling rarely, numbers often.
     pub fn draw(profile: &Profile, rng: &mut Rng) -> Self {
+        let class = SqlType::ALL.into_iter().map(ColumnType::Class);
         let mut by_type = BTreeMap::new();
-        for ty in SqlType::ALL {
-            let all = profile.literals.get(&ty).map(Vec::as_slice).unwrap_or_default();
+        for ty in class.chain(profile.other_types.keys().cloned().map(ColumnType::Other)) {
+            let all = profile.literals(&ty);
             // The first few are the small everyday values; the others come in by chance.
             let mut few: Vec<Arc<str>> = all.iter().take(5).map(|l| Arc::from(l.as_str())).collect();
             for _ in 0..4 {
@@ -107,21 +172,36 @@ impl Literals {
             }
             by_type.insert(ty, few);
         }
-        Self { by_type }
+        let nulls = SqlType::ALL.into_iter().map(|ty| (ty, profile.null(ty).as_str().into())).collect();
+        Self { by_type, nulls }
     }
 
-    /// A literal of a type, or NULL in `null_percent` of a hundred draws.
+    /// A value for a column of a class, or NULL in `null_percent` of a hundred draws.
     pub fn value(&self, ty: SqlType, null_percent: u32, rng: &mut Rng) -> Arc<str> {
-        if chance(rng, null_percent) {
-            return "NULL".into();
-        }
-        self.by_type.get(&ty).and_then(|values| pick(rng, values)).cloned().unwrap_or_else(|| "NULL".into())
+        self.draw_of(&ColumnType::Class(ty), null_percent, rng).unwrap_or_else(|| "NULL".into())
     }
 
-    /// A literal of a type, or of any.
-    pub fn of(&self, ty: Option<SqlType>, null_percent: u32, rng: &mut Rng) -> Arc<str> {
+    /// A value for a column.
+    pub fn of_column(&self, column: &ColumnInfo, null_percent: u32, rng: &mut Rng) -> Arc<str> {
+        let ty = match (&column.other, column.ty) {
+            (Some(other), _) => ColumnType::Other(other.clone()),
+            (None, Some(ty)) => ColumnType::Class(ty),
+            (None, None) => ColumnType::Class(any_type(rng)),
+        };
+        self.draw_of(&ty, null_percent, rng).unwrap_or_else(|| "NULL".into())
+    }
+
+    /// An operand of a type, or of any.
+    pub fn operand(&self, ty: Option<SqlType>, null_percent: u32, rng: &mut Rng) -> Arc<str> {
         let ty = ty.unwrap_or_else(|| any_type(rng));
-        self.value(ty, null_percent, rng)
+        self.draw_of(&ColumnType::Class(ty), null_percent, rng).unwrap_or_else(|| self.nulls[&ty].clone())
+    }
+
+    fn draw_of(&self, ty: &ColumnType, null_percent: u32, rng: &mut Rng) -> Option<Arc<str>> {
+        if chance(rng, null_percent) {
+            return None;
+        }
+        self.by_type.get(ty).and_then(|values| pick(rng, values)).cloned()
     }
 }
 

@@ -8,7 +8,7 @@
 use super::expr::{ExprGenerator, Node, Want};
 use super::{Capabilities, ColumnInfo, TableInfo};
 use crate::rng::{Rng, chance, pick};
-use crate::sql::profile::Kind;
+use crate::sql::profile::{Kind, Typing};
 use crate::sql::types::SqlType;
 use rand::RngExt as _;
 use std::fmt::Write as _;
@@ -40,7 +40,7 @@ fn values(generator: &ExprGenerator, columns: &[ColumnInfo], rng: &mut Rng) -> S
                 .iter()
                 .map(|c| {
                     let ty = c.ty.unwrap_or(SqlType::Int);
-                    format!("{} AS {}", generator.literals.value(ty, 20, rng), c.name)
+                    format!("{} AS {}", generator.literals.operand(Some(ty), 20, rng), c.name)
                 })
                 .collect();
             format!("SELECT {}", cells.join(", "))
@@ -80,9 +80,11 @@ impl QueryGenerator<'_> {
         out
     }
 
-    /// Groups by the first column; the others are aggregates that do not depend on the order of rows.
+    /// Groups by the first column; the others are aggregates that do not depend on the order of rows, or keys too where not
+    /// every engine has such an aggregate.
     fn grouped(&self, table: &TableInfo, rng: &mut Rng) -> String {
-        let mut group = String::new();
+        let mut keys = Vec::new();
+        let is_static = self.capabilities.profile.typing == Typing::Static;
         let list: Vec<String> = self
             .columns
             .iter()
@@ -90,10 +92,13 @@ impl QueryGenerator<'_> {
             .map(|(at, column)| {
                 let mut text = String::new();
                 self.value(column, table, "a", rng, &mut text);
-                if at == 0 {
-                    group.clone_from(&text);
+                if at == 0 || (is_static && column.ty == Some(SqlType::Blob)) {
+                    keys.push(text.clone());
                 } else {
-                    let aggregate = pick(rng, &["MIN", "MAX"]).copied().unwrap_or("MAX");
+                    let truth =
+                        is_static && column.ty == Some(SqlType::Boolean) && self.capabilities.truth() != Kind::Any;
+                    let peers = if truth { ["BOOL_AND", "BOOL_OR"] } else { ["MIN", "MAX"] };
+                    let aggregate = pick(rng, &peers).copied().unwrap_or(peers[0]);
                     text = match column.ty {
                         Some(SqlType::Int) if chance(rng, 40) => {
                             format!("CAST(COUNT({text}) AS {})", self.cast(SqlType::Int))
@@ -107,7 +112,7 @@ impl QueryGenerator<'_> {
             .collect();
         let mut out = format!("SELECT {} FROM {} AS a", list.join(", "), table.name);
         self.filter(table, "a", rng, &mut out);
-        let _ = write!(out, " GROUP BY {group}");
+        let _ = write!(out, " GROUP BY {}", keys.join(", "));
         out
     }
 
@@ -149,7 +154,8 @@ impl QueryGenerator<'_> {
     }
 
     fn condition(&self, table: &TableInfo, alias: &str, rng: &mut Rng, out: &mut String) {
-        let want = Want { kind: Kind::Any, null_preserving: false, binary: false, subqueries: false, depth: 2 };
+        let kind = self.capabilities.truth();
+        let want = Want { kind, null_preserving: false, binary: false, subqueries: false, depth: 2 };
         let node = self.generator.generate(table, want, rng);
         match node {
             Node::Operator { .. } => {

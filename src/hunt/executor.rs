@@ -9,7 +9,7 @@ use crate::clock;
 use crate::compare::BagHash;
 use crate::config::{CASES_PER_EPOCH, ExecutorConfig, FINDINGS_PER_FEATURES_MAX, REDUCE_ATTEMPTS_MAX};
 use crate::dbms::target::Target;
-use crate::dbms::{EngineError, ErrorClass};
+use crate::dbms::{EngineError, ErrorClass, with_switch};
 use crate::oracle::{Round, TestCase};
 use crate::rng::stream;
 use crate::triage::confirm::{Replay, Run, broken_claim, build, note_results, replay, run};
@@ -110,7 +110,8 @@ impl Executor {
         let round = round.as_ref();
         let mut case = TestCase::default();
         let mut applied = 0;
-        let mut setup = self.reset(At { block, case: first });
+        let server = self.session.connection.server_cpu();
+        let mut setup = self.reset(At { block, case: first }, report)?;
         for number in first..end {
             let at = At { block, case: number };
             while setup == Setup::Usable && applied <= epoch_of(number, round) {
@@ -130,10 +131,15 @@ impl Executor {
                 self.stats.loop_ns = nanos(started.elapsed());
                 self.stats.cpu_ns = nanos(clock::cpu_time().saturating_sub(cpu));
                 (started, cpu) = (clock::now(), clock::cpu_time());
+                if next == end
+                    && let (Some(before), Some(after)) = (server, self.session.connection.server_cpu())
+                {
+                    self.stats.server_ns = nanos(after.saturating_sub(before));
+                }
                 report(Report::Ran { block, next, stats: std::mem::take(&mut self.stats) })?;
             }
             if std::mem::take(&mut self.replaced) && next < end {
-                setup = self.reset(at);
+                setup = self.reset(at, report)?;
                 applied = 0;
             }
         }
@@ -147,9 +153,18 @@ impl Executor {
         result
     }
 
-    fn reset(&mut self, at: At) -> Setup {
+    /// Replaces the database. A server that cannot be reached any more ends the executor, with the reason.
+    fn reset(&mut self, at: At, report: Reporter) -> io::Result<Setup> {
         self.recorder.note(at.block, u64::from(at.case), SETUP);
-        if self.timed(|s| s.connection.reset()).is_ok() { Setup::Usable } else { Setup::Unusable }
+        match self.timed(|s| s.connection.reset()) {
+            Ok(()) => Ok(Setup::Usable),
+            Err(error) if error.class == ErrorClass::ConnectionLost => {
+                let message = format!("{} cannot be reached any more: {}", self.config.dbms, error.message);
+                report(Report::Failed { message: message.clone() })?;
+                Err(io::Error::other(message))
+            }
+            Err(_) => Ok(Setup::Unusable),
+        }
     }
 
     /// Runs set-up statements. One that fails is left out, unless it is a table that the cases need.
@@ -159,8 +174,12 @@ impl Executor {
             self.stats.statements += 1;
             if let Err(error) = self.timed(|s| s.connection.execute(statement)) {
                 self.stats.setup_errors += 1;
-                if error.class == ErrorClass::Internal {
+                if error.class.is_finding() {
                     return Setup::Broken;
+                }
+                if error.class == ErrorClass::ConnectionLost {
+                    self.replaced = true;
+                    return Setup::Unusable;
                 }
                 if statement.starts_with("CREATE TABLE") || statement.starts_with("CREATE VIRTUAL TABLE") {
                     return Setup::Unusable;
@@ -176,12 +195,8 @@ impl Executor {
         for (number, query) in case.queries().iter().enumerate() {
             self.recorder.note(at.block, u64::from(at.case), number as u64);
             self.stats.statements += 1;
-            let result = self.timed(|s| {
-                s.connection.disable_optimizations(query.disable_mask);
-                let result = s.connection.query(&query.sql);
-                s.connection.disable_optimizations(0);
-                result
-            });
+            let result =
+                self.timed(|s| with_switch(s.connection.as_mut(), query.switch.as_deref(), |c| c.query(&query.sql)));
             match result {
                 Ok(bag) => differs |= *first.get_or_insert(bag) != bag,
                 Err(error) => return self.failed_query(round, case, at, &error, report),
@@ -199,9 +214,15 @@ impl Executor {
         report: Reporter,
     ) -> io::Result<Outcome> {
         match error.class {
-            ErrorClass::Semantic | ErrorClass::Data => Ok(Outcome::Skipped(error.class.to_string())),
+            ErrorClass::Semantic | ErrorClass::Data | ErrorClass::Unsupported => {
+                Ok(Outcome::Skipped(error.class.to_string()))
+            }
             ErrorClass::Limit => Ok(Outcome::Warning(error.class.to_string())),
-            ErrorClass::Internal => self.examine(round, case, at, report),
+            ErrorClass::ConnectionLost => {
+                self.replaced = true;
+                Ok(Outcome::Warning(error.class.to_string()))
+            }
+            ErrorClass::Internal | ErrorClass::Crash | ErrorClass::Hang => self.examine(round, case, at, report),
         }
     }
 
@@ -209,7 +230,7 @@ impl Executor {
     fn examine(&mut self, round: &dyn Round, case: &TestCase, at: At, report: Reporter) -> io::Result<Outcome> {
         self.replaced = true;
         let statements = statements(round, at.case);
-        let queries: Vec<Run> = case.queries().iter().map(|q| (q.sql.as_str(), q.disable_mask)).collect();
+        let queries: Vec<Run> = case.queries().iter().map(|q| (q.sql.as_str(), q.switch.as_deref())).collect();
         let connection = self.session.connection.as_mut();
         let again = run(connection, &queries);
         if again == Replay::Equal {
@@ -222,7 +243,7 @@ impl Executor {
         let fresh = replay(connection, &statements, &queries);
         let (kind, involved) = match &fresh {
             Replay::Different { pair, .. } => (FindingKind::WrongResult, vec![pair.0, pair.1]),
-            Replay::Internal { query, .. } => (FindingKind::InternalError, query.iter().copied().collect()),
+            Replay::Broken { query, error } => (error.class.into(), query.iter().copied().collect()),
             Replay::Equal | Replay::Void(_) => {
                 return self.flaky(round, case, at, &statements, "did not repeat on a fresh database");
             }
@@ -314,13 +335,13 @@ impl Executor {
             .map(|q| FindingQuery {
                 member: q.member + 1,
                 sql: q.sql.clone(),
-                disable_mask: q.disable_mask,
+                switch: q.switch.as_deref().cloned(),
                 result: QueryResult::None,
             })
             .collect();
         let texts = statements.iter().map(String::as_str).chain(queries.iter().map(|q| q.sql.as_str()));
         let mut features = features(texts);
-        if queries.iter().any(|q| q.disable_mask != 0) {
+        if queries.iter().any(|q| q.switch.is_some()) {
             features.push("optimizer switch".to_owned());
         }
         let mut finding = Finding {
@@ -349,6 +370,38 @@ impl Executor {
         Ok(finding.found(&dir))
     }
 
+    /// Sends the statements of the first blocks and nothing else: what the engine and its protocol cost by themselves, as
+    /// statements, CPU time and the server's. `None` where there is no server of our own.
+    pub fn raw(&mut self, blocks: u64) -> Option<Stats> {
+        let oracle = self.session.oracle.clone();
+        let mut work = Vec::new();
+        for block in 0..blocks {
+            let round = oracle.round(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
+            let mut case = TestCase::default();
+            let mut queries = Vec::new();
+            for number in 0..CASES_PER_EPOCH {
+                round.case(&mut stream(self.config.seed, &[CASE_STREAM, block, u64::from(number)]), &mut case);
+                queries.extend(case.queries().iter().filter(|q| q.switch.is_none()).map(|q| q.sql.clone()));
+            }
+            work.push((round.epochs()[0].clone(), queries));
+        }
+        let connection = self.session.connection.as_mut();
+        let (server, cpu) = (connection.server_cpu()?, clock::cpu_time());
+        let mut statements = 0;
+        for (setup, queries) in &work {
+            let _ = connection.reset();
+            statements += setup.len() + queries.len();
+            setup.iter().for_each(|sql| drop(connection.execute(sql)));
+            queries.iter().for_each(|sql| drop(connection.rows(sql)));
+        }
+        Some(Stats {
+            statements: statements as u64,
+            cpu_ns: nanos(clock::cpu_time().saturating_sub(cpu)),
+            server_ns: nanos(connection.server_cpu()?.saturating_sub(server)),
+            ..Stats::default()
+        })
+    }
+
     /// Makes a case again without running it.
     pub fn describe(&mut self, block: u64, case: u32) -> Finding {
         let oracle = self.session.oracle.clone();
@@ -373,12 +426,7 @@ fn statements(round: &dyn Round, case: u32) -> Vec<String> {
 
 /// Whether the results, equal under the rules of comparison, have different hashes: floats within the tolerance.
 fn differs_in_hash(connection: &mut dyn crate::dbms::Connection, queries: &[Run]) -> bool {
-    let mut hashes = queries.iter().map(|(sql, mask)| {
-        connection.disable_optimizations(*mask);
-        let hash = connection.query(sql).ok();
-        connection.disable_optimizations(0);
-        hash
-    });
+    let mut hashes = queries.iter().map(|(sql, switch)| with_switch(connection, *switch, |c| c.query(sql)).ok());
     let first = hashes.next().flatten();
     hashes.any(|hash| hash != first)
 }
@@ -395,7 +443,7 @@ fn digest(at: At, round: &dyn Round, case: &TestCase) -> u64 {
     }
     for query in case.queries() {
         hash.write(query.sql.as_bytes());
-        hash.write_u32(query.disable_mask);
+        hash.write(query.switch.as_ref().map_or("", |switch| &switch.name).as_bytes());
     }
     hash.finish()
 }

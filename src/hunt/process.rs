@@ -4,7 +4,8 @@ use super::protocol::{Order, Report};
 use super::recorder::{self, Position};
 use super::supervisor::HuntError;
 use crate::clock;
-use crate::config::{ExecutorConfig, START_MS, withhold};
+use crate::config::{ExecutorConfig, PASSWORD, START_MS, password, withhold};
+use crate::server::private::CRASH_SIGNALS;
 use crate::triage::finding::FindingKind;
 use std::collections::VecDeque;
 use std::io;
@@ -37,10 +38,6 @@ pub(super) enum End {
     Hung,
 }
 
-/// Signals by which a process ends itself: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS. Any other comes
-/// from outside and says nothing about the engine.
-const CRASH_SIGNALS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
-
 /// Runs a command; its output, or the way it failed to end.
 pub async fn watch(mut command: Command, limit: Duration) -> Result<Result<Vec<u8>, FindingKind>, HuntError> {
     // The process ends when its input closes, so it cannot outlive this one; Ctrl-C is not meant for it.
@@ -63,6 +60,10 @@ pub fn own_program() -> Result<Command, HuntError> {
     let path = std::env::current_exe().map_err(|source| HuntError::Io { what: "this program".to_owned(), source })?;
     let mut command = Command::new(path);
     withhold(command.as_std_mut());
+    // What executes needs it.
+    if let Some(password) = password() {
+        command.env(PASSWORD, password);
+    }
     Ok(command)
 }
 

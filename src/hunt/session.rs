@@ -10,10 +10,12 @@ use crate::dbms::target::{Target, TargetError};
 use crate::generate::Capabilities;
 use crate::oracle::Oracle;
 use crate::oracle::caq::CaqOracle;
-use crate::sql::profile::{Profile, ProfileError};
+use crate::sql::profile::{ColumnType, Profile, ProfileError};
+use crate::sql::types::SqlType;
 use crate::triage::confirm;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -75,8 +77,23 @@ pub struct Session {
     pub build_id: String,
     /// How many snippets hold.
     pub snippets: usize,
+    /// Why snippets do not hold here, and how many for each reason.
+    pub refused_snippets: BTreeMap<String, usize>,
+    /// What this version was found to have.
+    pub probed: Probed,
     /// How many members are used that are not proven equivalent to the rest of their class.
     pub assumed: usize,
+}
+
+/// What a version was found to have of what its profile knows.
+#[derive(Debug, Clone, Default)]
+pub struct Probed {
+    /// Operators of the grammar.
+    pub operators: usize,
+    /// Optimizer switches.
+    pub switches: Vec<String>,
+    /// Features that are missing.
+    pub missing: Vec<String>,
 }
 
 impl Session {
@@ -91,33 +108,56 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let mut connection = target.open(data_dir, STATEMENT_LIMITS)?;
         let profile = catalogue::profile(target.dialect())?;
-        let snippets = if snippet_percent > 0 {
-            let (snippets, _) = catalogue::snippets(&profile, choice.source.snippets.as_deref())?;
-            validated(target, data_dir, connection.as_mut(), &profile, snippets, tick)?
+        let (snippets, refused_snippets) = if snippet_percent > 0 {
+            let (snippets, mut refused) = catalogue::snippets(&profile, choice.source.snippets.as_deref())?;
+            let held = validated(target, data_dir, connection.as_mut(), &profile, snippets, tick, &mut refused)?;
+            (held, refused)
         } else {
-            Vec::new()
+            (Vec::new(), BTreeMap::new())
         };
         let count = snippets.len();
         let foreign_keys = enforces_foreign_keys(connection.as_mut(), &profile);
+        let mut memory = Memory::open(target, data_dir, connection.as_ref())?;
+        confirm::build(connection.as_mut(), &profile.start).map_err(TargetError::from)?;
         let capabilities = Capabilities::probe(profile.clone(), snippets, foreign_keys, |sql| {
-            connection.reset().ok()?;
-            connection.rows(sql).ok()
+            memory.recall(&[sql], || connection.rows(sql).ok()).ok().flatten()
         });
+        let missing = profile.probes.iter().filter(|probe| {
+            let known = memory.recall(&[&probe.sql], || connection.rows(&probe.sql).is_ok());
+            !known.unwrap_or(false)
+        });
+        let probed = Probed {
+            operators: capabilities.grammar.len(),
+            switches: capabilities.switches.iter().map(|switch| switch.name.clone()).collect(),
+            missing: missing.map(|probe| probe.name.clone()).collect(),
+        };
         let classes = select(catalogue::load(&choice.source)?.classes, &choice.classes);
         if classes.is_empty() {
             return Err(SessionError::NoClass { patterns: choice.classes.join(", ") });
         }
         let mut built: Vec<String> = Vec::new();
+        let mut missing_table = None;
         let assumed = choice.uses_assumed();
         let mut oracle = CaqOracle::new(classes, assumed, capabilities, snippet_percent, |statements, sql| {
-            if built != statements {
-                built = statements.to_vec();
-                if confirm::build(connection.as_mut(), statements).is_err() {
-                    return false;
+            let texts: Vec<&str> = statements.iter().map(String::as_str).chain([sql]).collect();
+            let answer = memory.recall(&texts, || {
+                if built != statements {
+                    built = statements.to_vec();
+                    tick();
+                    if let Err(error) = confirm::build(connection.as_mut(), statements) {
+                        return Acceptance { refused: Some(error.to_string()) };
+                    }
+                    missing_table = first_refused_table(connection.as_mut(), statements);
                 }
-            }
-            connection.execute(sql).is_ok()
+                if let Some(refused) = &missing_table {
+                    return Acceptance { refused: Some(refused.clone()) };
+                }
+                Acceptance { refused: connection.execute(sql).err().map(|error| error.to_string()) }
+            });
+            let Acceptance { refused } = answer.map_err(|error| error.to_string())?;
+            refused.map_or(Ok(()), Err)
         });
+        drop(memory);
         if oracle.classes().is_empty() {
             let (class, reason) = oracle.unused.pop_first().unwrap_or_default();
             return Err(SessionError::NoUsableClass { dialect: profile.name.clone(), class, reason });
@@ -132,15 +172,136 @@ impl Session {
             version,
             build_id,
             snippets: count,
+            refused_snippets,
+            probed,
         })
     }
+}
+
+/// What a build of an engine was seen to accept, so that it is not asked again at every start.
+struct Memory {
+    file: fs::File,
+    path: PathBuf,
+    known: HashMap<String, Option<serde_json::Value>>,
+    /// Questions that were begun and not answered: the engine ended, or was stopped.
+    begun: HashMap<String, usize>,
+}
+
+/// Whether a query runs.
+#[derive(Serialize, Deserialize)]
+struct Acceptance {
+    /// What the engine said if it does not.
+    refused: Option<String>,
+}
+
+impl Default for Acceptance {
+    fn default() -> Self {
+        Self { refused: Some("it ended the engine".to_owned()) }
+    }
+}
+
+/// A line of the memory. A question is written down before it is asked.
+#[derive(Serialize, Deserialize)]
+struct MemoryLine {
+    key: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<serde_json::Value>,
+}
+
+impl Memory {
+    /// The memory of a target's build. Locked until it is dropped, so that a second hunt waits rather than asks again.
+    fn open(target: &Target, data_dir: &Path, connection: &dyn Connection) -> Result<Self, SessionError> {
+        let name = keyed(&[env!("CARGO_PKG_VERSION"), &target.to_string(), &connection.build_id()]);
+        let path = data_dir.join("cache").join(format!("accepted-{name}.jsonl"));
+        let (file, text) = locked(&path)?;
+        let (mut known, mut begun) = (HashMap::new(), HashMap::<String, usize>::new());
+        // A line cut off by a kill does not parse.
+        for MemoryLine { key, answer } in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+            if answer.is_some() {
+                known.insert(key, answer);
+            } else {
+                *begun.entry(key).or_default() += 1;
+            }
+        }
+        Ok(Self { file, path, known, begun })
+    }
+
+    /// What is known of these statements, or what `ask` finds out. What ended the engine [`STARTS_MAX`] times is refused.
+    fn recall<T: Serialize + DeserializeOwned + Default>(
+        &mut self,
+        statements: &[&str],
+        ask: impl FnOnce() -> T,
+    ) -> Result<T, SessionError> {
+        let key = keyed(statements);
+        match self.known.get(&key) {
+            Some(Some(value)) => {
+                if let Ok(known) = serde_json::from_value(value.clone()) {
+                    return Ok(known);
+                }
+            }
+            Some(None) => return Ok(T::default()),
+            None if self.begun.get(&key).is_some_and(|begun| *begun >= STARTS_MAX) => return Ok(T::default()),
+            None => {}
+        }
+        self.write(&MemoryLine { key: key.clone(), answer: None })?;
+        let answer = ask();
+        let value = serde_json::to_value(&answer).ok();
+        self.write(&MemoryLine { key: key.clone(), answer: value.clone() })?;
+        self.known.insert(key, value);
+        Ok(answer)
+    }
+
+    fn write(&mut self, line: &MemoryLine) -> Result<(), SessionError> {
+        let mut text = serde_json::to_string(line).unwrap_or_default();
+        text.push('\n');
+        let cache_error = |source| SessionError::Cache { path: self.path.display().to_string(), source };
+        self.file.write_all(text.as_bytes()).map_err(cache_error)
+    }
+}
+
+/// A short name for texts.
+fn keyed(texts: &[&str]) -> String {
+    let mut hash = blake3::Hasher::new();
+    for text in texts {
+        hash.update(&(text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+    hash.finalize().to_hex()[..24].to_owned()
+}
+
+/// A file of the cache, made if it is not there and locked until it is closed, with its content.
+fn locked(path: &Path) -> Result<(fs::File, String), SessionError> {
+    let open = || {
+        if let Some(dir) = path.parent() {
+            fs::create_dir_all(dir)?;
+        }
+        let mut file = fs::OpenOptions::new().create(true).read(true).append(true).open(path)?;
+        file.lock()?;
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        Ok((file, text))
+    };
+    open().map_err(|source| SessionError::Cache { path: path.display().to_string(), source })
+}
+
+/// Why a table of a database that was built is not there.
+fn first_refused_table(connection: &mut dyn Connection, statements: &[String]) -> Option<String> {
+    statements.iter().filter(|statement| statement.starts_with("CREATE TABLE")).find_map(|statement| {
+        let name = statement["CREATE TABLE ".len()..].split('(').next().unwrap_or_default().trim();
+        connection.execute(&format!("SELECT 1 FROM {name} WHERE 1 = 0")).err()?;
+        Some(match connection.execute(statement) {
+            Err(error) => format!("{statement}: {error}"),
+            Ok(()) => format!("{statement}: it was not there"),
+        })
+    })
 }
 
 /// Whether the engine refuses a row that violates a foreign key, as classes with foreign keys assume.
 fn enforces_foreign_keys(connection: &mut dyn Connection, profile: &Profile) -> bool {
     let mut statements = profile.start.clone();
-    statements.push("CREATE TABLE parent(c INTEGER PRIMARY KEY)".to_owned());
-    statements.push("CREATE TABLE child(c INTEGER, FOREIGN KEY(c) REFERENCES parent(c))".to_owned());
+    let int = profile.declared(&ColumnType::Class(SqlType::Int));
+    statements.push(format!("CREATE TABLE parent(c {int} PRIMARY KEY)"));
+    statements.push(format!("CREATE TABLE child(c {int}, FOREIGN KEY(c) REFERENCES parent(c))"));
     confirm::build(connection, &statements).is_ok()
         && connection.execute("INSERT INTO child(c) VALUES (NULL)").is_ok()
         && connection.execute("INSERT INTO child(c) VALUES (1)").is_err()
@@ -151,6 +312,9 @@ pub fn select(classes: Vec<OracleClass>, patterns: &[String]) -> Vec<OracleClass
     let wanted = |class: &OracleClass| patterns.is_empty() || patterns.iter().any(|p| matches_glob(p, &class.name));
     classes.into_iter().filter(wanted).collect()
 }
+
+/// How the refusal of a snippet starts where there was no connection any more.
+const LOST: &str = "connection lost";
 
 /// Validations of a snippet that may end without a verdict before it is given up: once may have been a kill.
 const STARTS_MAX: usize = 2;
@@ -164,15 +328,10 @@ struct CacheLine {
 }
 
 fn cache_path(target: &Target, data_dir: &Path, build_id: &str, snippets: &[Snippet], setup: &[String]) -> PathBuf {
-    let mut hash = blake3::Hasher::new();
-    let texts = [env!("CARGO_PKG_VERSION"), &target.to_string(), build_id];
-    hash.update(&validate::VERSION.to_le_bytes());
-    let all = texts.into_iter().chain(setup.iter().map(String::as_str)).chain(snippets.iter().map(|s| s.sql.as_str()));
-    for text in all {
-        hash.update(text.as_bytes());
-        hash.update(&[0]);
-    }
-    data_dir.join("cache").join(format!("snippets-{}.jsonl", &hash.finalize().to_hex()[..16]))
+    let (target, version) = (target.to_string(), validate::VERSION.to_string());
+    let texts = [env!("CARGO_PKG_VERSION"), &version, &target, build_id].into_iter();
+    let all = texts.chain(setup.iter().map(String::as_str)).chain(snippets.iter().map(|s| s.sql.as_str()));
+    data_dir.join("cache").join(format!("snippets-{}.jsonl", keyed(&all.collect::<Vec<_>>())))
 }
 
 /// The snippets that hold on the target. What is known already is read from the cache; a snippet at which validation
@@ -184,18 +343,12 @@ fn validated(
     profile: &Profile,
     snippets: Vec<Snippet>,
     tick: &mut dyn FnMut(),
+    refused: &mut BTreeMap<String, usize>,
 ) -> Result<Vec<Arc<Snippet>>, SessionError> {
     let setup = validate::setup(profile);
     let path = cache_path(target, data_dir, &connection.build_id(), &snippets, &setup);
     let cache_error = |source| SessionError::Cache { path: path.display().to_string(), source };
-    if let Some(dir) = path.parent() {
-        fs::create_dir_all(dir).map_err(cache_error)?;
-    }
-    // Locked until it is complete, so that a second hunt waits for the verdicts rather than making its own.
-    let mut file = fs::OpenOptions::new().create(true).read(true).append(true).open(&path).map_err(cache_error)?;
-    file.lock().map_err(cache_error)?;
-    let mut text = String::new();
-    file.read_to_string(&mut text).map_err(cache_error)?;
+    let (mut file, text) = locked(&path)?;
     let mut verdicts: Vec<Option<SnippetVerdict>> = vec![None; snippets.len()];
     let mut starts = vec![0; snippets.len()];
     for line in text.lines() {
@@ -222,14 +375,27 @@ fn validated(
         }
         tick();
         write(at, None).map_err(cache_error)?;
-        let verdict = validate::validate(connection, &snippets[at]);
+        let lost = |verdict: &SnippetVerdict| matches!(verdict, SnippetVerdict::Refused(why) if why.starts_with(LOST));
+        let mut verdict = validate::validate(connection, profile, &snippets[at]);
+        if lost(&verdict) {
+            // It was the one before, as a rule.
+            confirm::build(connection, &setup).map_err(TargetError::from)?;
+            verdict = validate::validate(connection, profile, &snippets[at]);
+        }
         write(at, Some(verdict.clone())).map_err(cache_error)?;
         verdicts[at] = Some(verdict);
     }
-    Ok(snippets
-        .into_iter()
-        .zip(verdicts)
-        .filter_map(|(snippet, verdict)| validate::with_verdict(snippet, verdict.as_ref()?))
-        .map(Arc::new)
-        .collect())
+    let mut held = Vec::new();
+    for (snippet, verdict) in snippets.into_iter().zip(verdicts) {
+        let why = match &verdict {
+            Some(SnippetVerdict::Refused(why)) => why.split(':').next().unwrap_or(why).to_owned(),
+            Some(SnippetVerdict::Valid { .. }) => String::new(),
+            None => "ends the engine".to_owned(),
+        };
+        match verdict.and_then(|verdict| validate::with_verdict(snippet, &verdict)) {
+            Some(snippet) => held.push(Arc::new(snippet)),
+            None => *refused.entry(why).or_default() += 1,
+        }
+    }
+    Ok(held)
 }

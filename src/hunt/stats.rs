@@ -68,6 +68,9 @@ pub struct Stats {
     pub loop_ns: u64,
     /// CPU time of the process, in nanoseconds.
     pub cpu_ns: u64,
+    /// CPU time of a server of our own, in nanoseconds; 0 where the engine is inside the process, or not ours.
+    #[serde(default)]
+    pub server_ns: u64,
     /// The sum of a hash of every case's statements, the same for the same cases in any order.
     pub digest: u64,
 }
@@ -88,6 +91,7 @@ impl Stats {
         self.engine_ns += other.engine_ns;
         self.loop_ns += other.loop_ns;
         self.cpu_ns += other.cpu_ns;
+        self.server_ns += other.server_ns;
         self.digest = self.digest.wrapping_add(other.digest);
     }
 
@@ -97,9 +101,10 @@ impl Stats {
         if self.loop_ns == 0 { 0.0 } else { self.engine_ns as f64 / self.loop_ns as f64 }
     }
 
-    /// Cases per second of CPU time.
+    /// Cases per second of CPU time, a server's included.
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     pub fn cases_per_cpu_second(&self) -> f64 {
-        if self.cpu_ns == 0 { 0.0 } else { self.outcomes.cases() as f64 * 1e9 / self.cpu_ns as f64 }
+        let all = self.cpu_ns + self.server_ns;
+        if all == 0 { 0.0 } else { self.outcomes.cases() as f64 * 1e9 / all as f64 }
     }
 }

@@ -10,7 +10,7 @@ use crate::generate::database::{Database, database};
 use crate::generate::expr::{ExprGenerator, Node, Want};
 use crate::generate::{Capabilities, ColumnInfo, TableInfo};
 use crate::rng::{Rng, chance, pick, stream};
-use crate::sql::profile::Kind;
+use crate::sql::profile::{ColumnType, Kind, Profile, Typing, is_null};
 use crate::sql::types::SqlType;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
@@ -19,6 +19,9 @@ use std::sync::Arc;
 
 /// Members of one case. More members of a class than this are drawn from case to case.
 const MEMBERS_PER_CASE: usize = 3;
+
+/// Databases that are generated to find one on which members can be tried.
+const DATABASES_TRIED: u64 = 8;
 
 /// Depth of generated expressions, at most.
 const DEPTH_MAX: usize = 3;
@@ -56,17 +59,18 @@ impl CaqOracle {
         assumed: bool,
         capabilities: Capabilities,
         snippet_percent: u32,
-        mut accepts: impl FnMut(&[String], &str) -> bool,
+        mut accepts: impl FnMut(&[String], &str) -> Result<(), String>,
     ) -> Self {
         let profile = capabilities.profile.clone();
         let mut unused = BTreeMap::new();
         let mut usable = Vec::new();
-        for class in classes {
+        for mut class in classes {
             if !class.dialects.is_empty() && !class.dialects.contains(&profile.name) {
                 unused.insert(class.name, format!("written for {}", class.dialects.join(", ")));
                 continue;
             }
-            if let Some(missing) = class.assumes.iter().find(|a| !profile.guarantees.contains(*a)) {
+            let guarantees = profile.guarantees_for(class.divides());
+            if let Some(missing) = class.assumes.iter().find(|a| !guarantees.contains(*a)) {
                 unused.insert(class.name, format!("assumes {missing}, which {} does not guarantee", profile.name));
                 continue;
             }
@@ -74,16 +78,16 @@ impl CaqOracle {
                 unused.insert(class.name, "the target does not enforce foreign keys".to_owned());
                 continue;
             }
-            let Selection { members: equivalent, mut assumed, off } =
-                class.select(&profile.guarantees, &profile.name, assumed);
+            let Selection { members: equivalent, mut assumed, off } = class.select(&guarantees, &profile.name, assumed);
             if equivalent.len() < 2 {
                 let why = off.into_iter().next().map(|(_, why)| why).unwrap_or_default();
                 unused.insert(class.name, why);
                 continue;
             }
-            let members = accepted_members(&class, &equivalent, &capabilities, &mut accepts);
-            let refused = equivalent.iter().filter(|at| !members.contains(at));
-            let refused = refused.map(|at| (*at, "not accepted by the target".to_owned()));
+            for member in &mut class.members {
+                member.template = member.template.with_types(|ty| profile.cast_name(ty));
+            }
+            let (members, refused) = accepted_members(&class, &equivalent, &capabilities, &mut accepts);
             for (at, why) in off.into_iter().chain(refused) {
                 unused.insert(format!("{} member {}", class.name, at + 1), why);
             }
@@ -105,34 +109,52 @@ impl CaqOracle {
     }
 }
 
-/// The members of these that prepare on the target with every expression NULL and every table a plain one.
+/// The members of these that run on the target with every expression NULL and every table a plain one, and why the others
+/// do not.
 fn accepted_members(
     class: &OracleClass,
     members: &[usize],
     capabilities: &Capabilities,
-    accepts: &mut impl FnMut(&[String], &str) -> bool,
-) -> Vec<usize> {
-    let database = database(class, capabilities, &mut stream(0, &[]));
+    accepts: &mut impl FnMut(&[String], &str) -> Result<(), String>,
+) -> (Vec<usize>, Vec<(usize, String)>) {
+    // Not every table that is generated is accepted.
+    let databases = (0..DATABASES_TRIED).map(|seed| database(class, capabilities, &mut stream(seed, &[])));
+    let databases: Vec<Database> = databases.collect();
+    let all_there = |database: &&Database, accepts: &mut dyn FnMut(&[String], &str) -> Result<(), String>| {
+        let tables: Vec<String> =
+            database.tables.iter().map(|table| format!("(SELECT COUNT(*) FROM {})", table.name)).collect();
+        tables.is_empty() || accepts(&database.epochs[0], &format!("SELECT {}", tables.join(", "))).is_ok()
+    };
+    let database = databases.iter().find(|database| all_there(database, accepts)).unwrap_or(&databases[0]);
     let fills: Vec<Fill> = class
         .names
         .placeholders
         .iter()
         .map(|p| match p.kind {
             PlaceholderKind::Table { relation } => Fill::Table(TableFill::Name(database.tables[relation].name.clone())),
-            PlaceholderKind::Expr { .. } => Fill::Generated(Node::Literal("NULL".into())),
+            PlaceholderKind::Expr { ty, .. } => {
+                Fill::Generated(Node::Literal(capabilities.profile.null(ty).as_str().into()))
+            }
         })
         .collect();
-    let accepted = |at: &usize| {
+    let mut accepted = Vec::new();
+    let mut refused = Vec::new();
+    for at in members {
         let member = &class.members[*at];
-        let known = match member.switch.as_deref() {
-            None | Some("*") => true,
-            Some(name) => capabilities.profile.switch(name).is_some(),
-        };
         let mut sql = String::new();
         member.template.render(&fills, &mut sql);
-        known && accepts(&database.epochs[0], &sql)
-    };
-    members.iter().copied().filter(accepted).collect()
+        match member.switch.as_deref() {
+            Some("*") if capabilities.switches.is_empty() => refused.push((*at, "there are no switches".to_owned())),
+            Some(name) if name != "*" && capabilities.switch(name).is_none() => {
+                refused.push((*at, format!("there is no switch {name}")));
+            }
+            _ => match accepts(&database.epochs[0], &sql) {
+                Ok(()) => accepted.push(*at),
+                Err(why) => refused.push((*at, format!("not accepted by the target: {why}"))),
+            },
+        }
+    }
+    (accepted, refused)
 }
 
 /// The snippets whose claims meet what the members demand of a placeholder.
@@ -140,7 +162,7 @@ fn candidates(class: &OracleClass, placeholder: usize, capabilities: &Capabiliti
     let PlaceholderKind::Expr { ty, .. } = class.names.placeholders[placeholder].kind else { return Vec::new() };
     let demand = class.demands[placeholder];
     let fits = |snippet: &&Arc<Snippet>| {
-        let type_fits = is_truth_value(demand, ty)
+        let type_fits = is_truth_value(demand, ty, &capabilities.profile)
             || match ty {
                 SqlType::Boolean => snippet.boolean_valued,
                 other => snippet.ty == Some(other),
@@ -155,8 +177,8 @@ fn candidates(class: &OracleClass, placeholder: usize, capabilities: &Capabiliti
 }
 
 /// Whether any value will do, because only its truth value is taken.
-fn is_truth_value(demand: Demand, ty: SqlType) -> bool {
-    demand.truth_value_only && ty == SqlType::Boolean
+fn is_truth_value(demand: Demand, ty: SqlType, profile: &Profile) -> bool {
+    demand.truth_value_only && ty == SqlType::Boolean && profile.truth_of_any_value
 }
 
 impl Oracle for CaqOracle {
@@ -182,16 +204,27 @@ struct CaqRound<'a> {
 }
 
 impl CaqRound<'_> {
+    fn profile(&self) -> &Profile {
+        &self.oracle.capabilities.profile
+    }
+
+    fn null(&self, ty: SqlType) -> Fill {
+        Fill::Generated(Node::Literal(self.profile().null(ty).as_str().into()))
+    }
+
     fn fill(&self, placeholder: usize, rng: &mut Rng) -> Fill {
-        let null = || Fill::Generated(Node::Literal("NULL".into()));
         match self.class.class.names.placeholders[placeholder].kind {
             PlaceholderKind::Table { relation } => {
-                pick(rng, &self.database.table_fills[relation]).cloned().map_or_else(null, Fill::Table)
+                let fill = pick(rng, &self.database.table_fills[relation]).cloned();
+                fill.map_or_else(|| self.null(SqlType::Int), Fill::Table)
             }
             PlaceholderKind::Expr { relation, ty } => {
                 let demand = self.class.class.demands[placeholder];
                 let table = &self.database.tables[relation];
-                if is_truth_value(demand, ty)
+                let is_truth_value = is_truth_value(demand, ty, self.profile());
+                // Favourites are predicates: they have the type wherever that matters.
+                let predicate = is_truth_value || (ty == SqlType::Boolean && !self.profile().truth_of_any_value);
+                if predicate
                     && chance(rng, 15)
                     && let Some(favourite) = pick(rng, &self.database.favourites[relation])
                     && meets(favourite, demand)
@@ -200,7 +233,7 @@ impl CaqRound<'_> {
                 }
                 if chance(rng, self.oracle.snippet_percent)
                     && let Some(snippet) = pick(rng, &self.class.candidates[placeholder])
-                    && let Some(columns) = map_columns(snippet, table, is_truth_value(demand, ty), rng)
+                    && let Some(columns) = map_columns(snippet, table, is_truth_value, rng)
                 {
                     return Fill::Snippet { snippet: snippet.clone(), columns, table: table.name.clone() };
                 }
@@ -216,7 +249,7 @@ impl CaqRound<'_> {
             tables: &self.database.tables,
         };
         let want = Want {
-            kind: if is_truth_value(demand, ty) { Kind::Any } else { Kind::Typed(ty) },
+            kind: if is_truth_value(demand, ty, self.profile()) { Kind::Any } else { Kind::Typed(ty) },
             null_preserving: demand.null_preserving,
             binary: demand.no_collation,
             subqueries: true,
@@ -229,21 +262,21 @@ impl CaqRound<'_> {
             }
         }
         // NULL meets every demand: it is no ordinal.
-        Fill::Generated(Node::Literal("NULL".into()))
+        self.null(ty)
     }
 }
 
 /// Whether a generated expression meets the demands that can be seen in its tree.
 fn meets(node: &Node, demand: Demand) -> bool {
     (!demand.no_collation || !node.collates())
-        && (!demand.no_constant || node.uses_own_column() || matches!(node, Node::Literal(text) if &**text == "NULL"))
+        && (!demand.no_constant || node.uses_own_column() || matches!(node, Node::Literal(text) if is_null(text)))
         && (!demand.null_preserving || node.null_preserving())
 }
 
 /// A column of the table for each column of the snippet, of the same type; of any where only truth is taken.
 fn map_columns(snippet: &Snippet, table: &TableInfo, any: bool, rng: &mut Rng) -> Option<Vec<Arc<str>>> {
-    let pick_one = |(_, ty): &(String, SqlType), rng: &mut Rng| {
-        let fits = |c: &&ColumnInfo| c.ty == Some(*ty) && (c.binary || any);
+    let pick_one = |(_, ty): &(String, ColumnType), rng: &mut Rng| {
+        let fits = |c: &&ColumnInfo| c.is_of(ty) && (c.binary || any);
         let typed: Vec<&ColumnInfo> = table.columns.iter().filter(fits).collect();
         match pick(rng, &typed).copied() {
             Some(column) if !(any && chance(rng, 15)) => Some(column),
@@ -274,14 +307,14 @@ impl Round for CaqRound<'_> {
             members.shuffle(rng);
             members.truncate(MEMBERS_PER_CASE);
         }
-        let switches = &self.oracle.capabilities.profile.switches;
+        let capabilities = &self.oracle.capabilities;
         for at in members {
             let switch = match self.class.class.members[at].switch.as_deref() {
                 None => None,
-                Some("*") => pick(rng, switches),
-                Some(name) => self.oracle.capabilities.profile.switch(name),
+                Some("*") => pick(rng, &capabilities.switches),
+                Some(name) => capabilities.switch(name),
             };
-            case.add_query(at, switch.map_or(0, |s| s.disable_mask));
+            case.add_query(at, switch.cloned());
         }
         self.render(case);
     }
@@ -315,7 +348,7 @@ impl Round for CaqRound<'_> {
             };
             let mut expr = String::new();
             fill.render_expr("c", &mut expr);
-            let is_type = !is_truth_value(demand, ty);
+            let is_type = !is_truth_value(demand, ty, self.profile());
             claims.push(Claim {
                 text: if is_type {
                     format!("{} is {ty} on every row: {expr}", placeholder.name)
@@ -358,28 +391,23 @@ impl Round for CaqRound<'_> {
                 let demand = self.class.class.demands[placeholder];
                 let mut simpler: Vec<Node> = Vec::new();
                 match fill {
-                    Fill::Generated(node) => shrink(node, &mut simpler),
+                    Fill::Generated(node) => shrink(node, &mut simpler, self.profile()),
                     Fill::Snippet { columns, .. } => {
                         simpler.extend(columns.iter().map(|name| Node::Column { level: 0, name: name.clone() }));
                     }
                     Fill::Table(_) => {}
                 }
                 if !matches!(fill, Fill::Generated(Node::Column { .. } | Node::Literal(_))) {
-                    for literal in ["NULL", "1", "0"] {
-                        simpler.push(Node::Literal(literal.into()));
-                    }
+                    simpler.extend(plain_literals(*ty, self.profile()).into_iter().map(Node::Literal));
                 }
+                let any = is_truth_value(demand, *ty, self.profile());
                 let typed = |node: &Node| match node {
                     Node::Column { level: 0, name } => self.database.tables[*relation]
                         .columns
                         .iter()
-                        .any(|c| c.name == *name && (is_truth_value(demand, *ty) || (c.ty == Some(*ty) && c.binary))),
-                    Node::Literal(text) => {
-                        &**text == "NULL"
-                            || is_truth_value(demand, *ty)
-                            || matches!(ty, SqlType::Int | SqlType::Boolean)
-                    }
-                    Node::Operator { op, .. } => is_truth_value(demand, *ty) || op.results.contains(&Kind::Typed(*ty)),
+                        .any(|c| c.name == *name && (any || (c.ty == Some(*ty) && c.binary))),
+                    Node::Literal(text) => any || plain_literals(*ty, self.profile()).contains(text),
+                    Node::Operator { op, .. } => any || op.results.contains(&Kind::Typed(*ty)),
                     Node::Column { .. } => false,
                 };
                 simpler.retain(|node| meets(node, demand) && typed(node));
@@ -390,8 +418,22 @@ impl Round for CaqRound<'_> {
     }
 }
 
+/// The plainest literals of a type, NULL first. A number is of any type that numbers may stand for.
+fn plain_literals(ty: SqlType, profile: &Profile) -> Vec<Arc<str>> {
+    let mut plain = vec![profile.null(ty).as_str().into()];
+    match (profile.typing, ty) {
+        (Typing::Dynamic, SqlType::Int | SqlType::Boolean) => plain.extend(["1".into(), "0".into()]),
+        (Typing::Dynamic, _) => {}
+        (Typing::Static, _) => {
+            let literals = profile.literals(&ColumnType::Class(ty));
+            plain.extend(literals.iter().take(2).map(|literal| Arc::from(literal.as_str())));
+        }
+    }
+    plain
+}
+
 /// Trees that are smaller by one step: an operator replaced by one of its operands, somewhere.
-fn shrink(node: &Node, out: &mut Vec<Node>) {
+fn shrink(node: &Node, out: &mut Vec<Node>, profile: &Profile) {
     let Node::Operator { op, operands, inner } = node else { return };
     for (at, operand) in operands.iter().enumerate() {
         // An operand inside the subquery may name its table.
@@ -399,10 +441,13 @@ fn shrink(node: &Node, out: &mut Vec<Node>) {
             out.push(operand.clone());
         }
         let mut smaller = Vec::new();
-        shrink(operand, &mut smaller);
+        shrink(operand, &mut smaller, profile);
         if matches!(operand, Node::Operator { .. }) {
-            smaller.push(Node::Literal("NULL".into()));
-            smaller.push(Node::Literal("1".into()));
+            let ty = match op.operands[at] {
+                Kind::Typed(ty) => ty,
+                Kind::Any | Kind::Same => SqlType::Int,
+            };
+            smaller.extend(plain_literals(ty, profile).into_iter().map(Node::Literal));
         }
         for replacement in smaller {
             let mut operands = operands.clone();

@@ -6,14 +6,16 @@ pub mod caq;
 
 use crate::caq::fill::Fill;
 use crate::rng::Rng;
+use crate::sql::profile::Switch;
+use std::sync::Arc;
 
 /// One query of a test case.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TestQuery {
     /// Its text.
     pub sql: String,
-    /// Optimizations disabled while it runs (bits of the dialect's switches); 0 for none.
-    pub disable_mask: u32,
+    /// The optimizer switch that is turned while it runs.
+    pub switch: Option<Arc<Switch>>,
     /// Position of the class member it is an instance of.
     pub member: usize,
 }
@@ -36,7 +38,7 @@ impl TestCase {
     }
 
     /// Adds a query and returns it, empty, to be written.
-    pub fn add_query(&mut self, member: usize, disable_mask: u32) -> &mut TestQuery {
+    pub fn add_query(&mut self, member: usize, switch: Option<Arc<Switch>>) -> &mut TestQuery {
         if self.len == self.queries.len() {
             self.queries.push(TestQuery::default());
         }
@@ -44,7 +46,7 @@ impl TestCase {
         self.len += 1;
         query.sql.clear();
         query.member = member;
-        query.disable_mask = disable_mask;
+        query.switch = switch;
         query
     }
 

@@ -16,36 +16,45 @@
 pub mod cluster;
 pub mod diff;
 pub mod distance;
+pub mod duckdb;
 #[cfg(test)]
 mod fixtures;
+mod json;
+pub mod mysql;
+pub mod postgres;
 pub mod sampling;
 pub mod similarity;
 pub mod sqlite;
+pub mod tidb;
 mod tree;
 
 pub use tree::PlanTree;
 
 use crate::compare::Row;
+use crate::sql::profile::{Profile, Wire};
 use crate::sql::types::Value;
 
-/// The statement that shows the plan of a query; `None` in a dialect whose plans are not read.
-pub fn explain(dialect: &str, sql: &str) -> Option<String> {
-    match dialect {
-        "sqlite" => Some(format!("EXPLAIN QUERY PLAN {sql}")),
-        _ => None,
-    }
+/// The statement that shows the plan of a query.
+pub fn explain(profile: &Profile, sql: &str) -> String {
+    profile.explain.replace("#Q", sql)
 }
 
 /// The plan in the rows of that statement.
-pub fn read(dialect: &str, rows: &[Row]) -> Option<PlanTree> {
+pub fn read(wire: Wire, rows: &[Row]) -> PlanTree {
+    let text = |value: &Value| match value {
+        Value::Text(text) | Value::Blob(text) => String::from_utf8_lossy(text).into_owned(),
+        _ => String::new(),
+    };
     let line = |row: &Row| match row.as_slice() {
-        [Value::Int(id), Value::Int(parent), _, Value::Text(detail)] => {
-            Some((*id, *parent, String::from_utf8_lossy(detail).into_owned()))
-        }
+        [Value::Int(id), Value::Int(parent), _, detail] => Some((*id, *parent, text(detail))),
         _ => None,
     };
-    match dialect {
-        "sqlite" => Some(sqlite::tree(&rows.iter().filter_map(line).collect::<Vec<_>>())),
-        _ => None,
+    // The last cell of the last row is the plan, as one text, but in SQLite.
+    let whole = || rows.last().and_then(|row| row.last()).map(text).unwrap_or_default();
+    match wire {
+        Wire::Sqlite => sqlite::tree(&rows.iter().filter_map(line).collect::<Vec<_>>()),
+        Wire::Postgres => postgres::tree(&whole()),
+        Wire::Duckdb => duckdb::tree(&whole()),
+        Wire::Mysql => mysql::tree(&whole()),
     }
 }

@@ -1,52 +1,140 @@
 //! Dialect profiles: what is known about a database system, as data.
 
+use super::error::ErrorClass;
 use super::types::SqlType;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// A dialect profile. The files in `corpus/dialects/` explain every field where it is set.
+/// How clients speak with an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wire {
+    /// SQLite's C interface.
+    Sqlite,
+    /// DuckDB's C interface.
+    Duckdb,
+    /// PostgreSQL's protocol.
+    Postgres,
+    /// MySQL's protocol.
+    Mysql,
+}
+
+/// What has a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Typing {
+    /// Values only; an expression may give values of several types.
+    Dynamic,
+    /// Every expression, before it runs.
+    Static,
+}
+
+/// A dialect profile. `docs/engines.md` explains the fields, the files in `corpus/dialects/` why they are set as they are.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// Name of the dialect, as classes list it.
     pub name: String,
+    /// How its servers or libraries are reached.
+    pub wire: Wire,
     /// Assumptions of classes and of their proofs that hold for the databases created here.
     pub guarantees: BTreeSet<String>,
-    /// Starts of INSERT statements that survive rows which violate a constraint; the first drops those rows.
+    /// Those that hold for classes whose members do not divide.
+    #[serde(default)]
+    pub guarantees_without_division: BTreeSet<String>,
+    /// What has a type.
+    pub typing: Typing,
+    /// Whether any value may stand where a truth value is wanted.
+    pub truth_of_any_value: bool,
+    /// INSERT statements around `#R`, a table with its columns and rows, that survive rows which violate a constraint; the
+    /// first drops those rows.
     pub inserts: Vec<String>,
     /// Starts of UPDATE statements.
     pub updates: Vec<String>,
     /// Join keywords, repeated for a larger share.
     pub joins: Vec<String>,
-    /// Options that may follow a table definition.
+    /// Options that may follow the definition of a table that no foreign key involves.
     pub table_options: Vec<String>,
+    /// Options that may follow the definition of a table with a primary key.
+    pub keyed_table_options: Vec<String>,
+    /// The option of tables that hold every column to its declared type.
+    #[serde(default)]
+    pub strict_option: Option<String>,
+    /// What makes a column the primary key, repeated for a larger share.
+    pub primary_keys: Vec<String>,
+    /// The type name with which an integer key is another kind of table inside.
+    #[serde(default)]
+    pub integer_key_type: Option<String>,
+    /// Type and constraints of a key column that rows give no value.
+    #[serde(default)]
+    pub auto_key: Option<String>,
+    /// Generated columns: `#D` the declared type, `#E` the expression.
+    pub generated_columns: Vec<String>,
+    /// Constraints of extra columns: `#C` the column, `#V` a literal.
+    pub column_checks: Vec<String>,
+    /// Whether indexes may be over expressions.
+    pub expression_indexes: bool,
+    /// Whether indexes may have a predicate.
+    pub partial_indexes: bool,
+    /// What may stand between the table and the keys of an index, repeated for a larger share.
+    pub index_methods: Vec<String>,
     /// Statements for every fresh database.
     pub start: Vec<String>,
     /// Statements of which some are run on a fresh database.
     pub start_options: Vec<String>,
-    /// Statements that must not change any result.
+    /// Statements that undo them.
+    pub reset: Vec<String>,
+    /// The statement that bounds the time of those that follow: `#MS` milliseconds, `#S` seconds.
+    #[serde(default)]
+    pub time_limit: Option<String>,
+    /// Statements that must not change any result; `#T` is a table.
     pub maintenance: Vec<String>,
     /// Collations for columns that only truth-value snippets reach.
     pub collations: Vec<String>,
     /// Virtual tables that can stand for a table with one INT column.
     pub virtual_tables: Vec<String>,
-    /// Names per type; the first is used in CAST.
+    /// The statement that shows the plan of the query `#Q`.
+    pub explain: String,
+    /// Names per type; the first is used in CAST unless `casts` says otherwise.
     pub types: BTreeMap<SqlType, Vec<String>>,
+    /// Names per type in CAST.
+    #[serde(default)]
+    pub casts: BTreeMap<SqlType, String>,
     /// Names per type in strict tables.
+    #[serde(default)]
     pub strict_types: BTreeMap<String, Vec<String>>,
     /// Boundary values per type, as literals.
     pub literals: BTreeMap<SqlType, Vec<String>>,
+    /// Types that only extra columns have.
+    #[serde(default)]
+    pub other_types: BTreeMap<Arc<str>, OtherType>,
     /// What keeps a snippet out.
     pub forbidden: Forbidden,
     /// Optimizer switches.
     pub switches: Vec<Switch>,
+    /// Queries that fail where a feature is missing.
+    #[serde(default)]
+    pub probes: Vec<Probe>,
+    /// Classes of errors by the engine's codes.
+    #[serde(default)]
+    pub errors: Vec<ErrorCodes>,
     /// The table that snippets are written over.
     pub snippet_table: SnippetTable,
     /// The grammar of generated expressions, from a file of its own.
     #[serde(default)]
     pub operators: Vec<Operator>,
+}
+
+/// A type that only extra columns have.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OtherType {
+    /// Its name in a table's definition.
+    pub declared: String,
+    /// Boundary values.
+    pub literals: Vec<String>,
 }
 
 /// What keeps a snippet out, by name.
@@ -64,13 +152,45 @@ pub struct Forbidden {
 }
 
 /// An optimizer switch.
-#[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Switch {
     /// Name, as members of a class give it.
     pub name: String,
-    /// Bits of the optimizations to disable.
+    /// SQLite: bits of the optimizations to disable.
+    #[serde(skip_serializing_if = "is_zero")]
     pub disable_mask: u32,
+    /// Other engines: statements that turn it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub on: Vec<String>,
+    /// Statements that put it back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub off: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// A feature whose support differs between versions.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Probe {
+    /// The feature.
+    pub name: String,
+    /// A query that fails where it is missing.
+    pub sql: String,
+}
+
+/// Codes of errors of one class.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorCodes {
+    /// The class.
+    pub class: ErrorClass,
+    /// The codes; one that ends in `*` stands for all that start like it.
+    pub codes: Vec<String>,
 }
 
 /// The table that snippets are written over.
@@ -80,7 +200,23 @@ pub struct SnippetTable {
     /// Its name.
     pub name: String,
     /// Its columns.
-    pub columns: BTreeMap<String, SqlType>,
+    pub columns: BTreeMap<String, ColumnType>,
+}
+
+/// The type of a column.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(from = "String")]
+pub enum ColumnType {
+    /// One that classes have.
+    Class(SqlType),
+    /// Another one, by its name in the profile.
+    Other(Arc<str>),
+}
+
+impl From<String> for ColumnType {
+    fn from(name: String) -> Self {
+        SqlType::named(&name).map_or_else(|| Self::Other(name.as_str().into()), Self::Class)
+    }
 }
 
 /// What the type of an operand or a result is.
@@ -184,6 +320,8 @@ impl TryFrom<RawOperator> for Operator {
                 ('#', Some('N')) => OpPiece::Column(None),
                 ('#', Some('I')) => OpPiece::Column(Some(SqlType::Int)),
                 ('#', Some('S')) => OpPiece::Column(Some(SqlType::Text)),
+                ('#', Some('R')) => OpPiece::Column(Some(SqlType::Real)),
+                ('#', Some('B')) => OpPiece::Column(Some(SqlType::Boolean)),
                 _ => {
                     text.push(c);
                     continue;
@@ -217,6 +355,14 @@ pub enum ProfileError {
     /// There is no profile of that name.
     #[error("there is no dialect profile named {0}")]
     Missing(String),
+    /// The snippet table has a column of a type that is not there.
+    #[error("dialect profile {name}: the snippet table has a type {ty}, which is not among `other_types`")]
+    Type {
+        /// The profile.
+        name: String,
+        /// The type.
+        ty: String,
+    },
     /// The file is no TOML of the expected form.
     #[error("dialect profile {name}")]
     Toml {
@@ -229,25 +375,138 @@ pub enum ProfileError {
 }
 
 impl Profile {
-    /// Reads a profile and its operators.
-    pub fn parse(name: &str, profile: &str, operators: &str) -> Result<Arc<Self>, ProfileError> {
+    /// Reads a profile and its operators. `base` is the text of the profile that it extends, if it names one: a key that
+    /// both have is taken from the one that extends.
+    pub fn parse(name: &str, profile: &str, base: Option<&str>, operators: &str) -> Result<Arc<Self>, ProfileError> {
         #[derive(Deserialize)]
         struct Operators {
             operators: Vec<Operator>,
         }
         let toml_error = |source| ProfileError::Toml { name: name.to_owned(), source: Box::new(source) };
-        let mut profile: Self = toml::from_str(profile).map_err(toml_error)?;
+        let mut table: toml::Table = toml::from_str(profile).map_err(toml_error)?;
+        if let Some(base) = base {
+            let own = std::mem::replace(&mut table, toml::from_str(base).map_err(toml_error)?);
+            table.extend(own);
+        }
+        table.remove("extends");
+        let mut profile: Self = table.try_into().map_err(toml_error)?;
         profile.operators = toml::from_str::<Operators>(operators).map_err(toml_error)?.operators;
-        Ok(Arc::new(profile))
+        let columns = profile.snippet_table.columns.values();
+        let unknown = columns.filter_map(|ty| match ty {
+            ColumnType::Other(ty) if !profile.other_types.contains_key(ty) => Some(ty),
+            _ => None,
+        });
+        match unknown.into_iter().next() {
+            Some(ty) => Err(ProfileError::Type { name: name.to_owned(), ty: ty.to_string() }),
+            None => Ok(Arc::new(profile)),
+        }
+    }
+
+    /// The name of the profile that a profile's text extends.
+    pub fn extends(profile: &str) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Extends {
+            extends: Option<String>,
+        }
+        toml::from_str::<Extends>(profile).ok()?.extends
     }
 
     /// The name of a type in CAST.
     pub fn cast_name(&self, ty: SqlType) -> &str {
-        self.types.get(&ty).and_then(|names| names.first()).map_or("TEXT", String::as_str)
+        let declared = || self.types.get(&ty).and_then(|names| names.first());
+        self.casts.get(&ty).or_else(declared).map_or("TEXT", String::as_str)
     }
 
-    /// A switch by name.
-    pub fn switch(&self, name: &str) -> Option<&Switch> {
-        self.switches.iter().find(|s| s.name == name)
+    /// The name of a column's type in a table's definition.
+    pub fn declared(&self, ty: &ColumnType) -> &str {
+        match ty {
+            ColumnType::Class(ty) => self.types.get(ty).and_then(|names| names.first()).map_or("TEXT", String::as_str),
+            ColumnType::Other(name) => self.other_types.get(name).map_or("TEXT", |other| &other.declared),
+        }
+    }
+
+    /// The boundary values of a column's type.
+    pub fn literals(&self, ty: &ColumnType) -> &[String] {
+        match ty {
+            ColumnType::Class(ty) => self.literals.get(ty),
+            ColumnType::Other(name) => self.other_types.get(name).map(|other| &other.literals),
+        }
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+    }
+
+    /// A NULL, of a type where expressions have one.
+    pub fn null(&self, ty: SqlType) -> String {
+        match self.typing {
+            Typing::Dynamic => "NULL".to_owned(),
+            Typing::Static => format!("{TYPED_NULL}{})", self.cast_name(ty)),
+        }
+    }
+
+    /// What is guaranteed for a class.
+    pub fn guarantees_for(&self, divides: bool) -> BTreeSet<String> {
+        let more = self.guarantees_without_division.iter().filter(|_| !divides);
+        self.guarantees.iter().chain(more).cloned().collect()
+    }
+
+    /// The class of an error by the engine's code: that of the longest pattern that fits, `Data` if none does, because
+    /// what is not known voids a case.
+    pub fn error_class(&self, code: &str) -> ErrorClass {
+        let fit = |pattern: &str| match pattern.strip_suffix('*') {
+            Some(start) => code.starts_with(start).then_some(start.len()),
+            None => (code == pattern).then_some(usize::MAX),
+        };
+        let all = self.errors.iter().flat_map(|e| e.codes.iter().map(move |code| (code, e.class)));
+        let fitting = all.filter_map(|(pattern, class)| Some((fit(pattern)?, class)));
+        fitting.max_by_key(|(length, _)| *length).map_or(ErrorClass::Data, |(_, class)| class)
+    }
+}
+
+/// How a NULL of a type starts.
+const TYPED_NULL: &str = "CAST(NULL AS ";
+
+/// Whether a literal is NULL, typed or not.
+pub fn is_null(literal: &str) -> bool {
+    literal == "NULL" || literal.starts_with(TYPED_NULL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{dialects, profile};
+
+    #[test]
+    fn shipped_profiles_are_read() {
+        let all = dialects();
+        for name in ["sqlite", "duckdb", "postgres", "mysql", "mariadb"] {
+            assert!(all.contains(&name.to_owned()), "{name}");
+        }
+        for name in all {
+            let profile = profile(&name).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+            assert_eq!(profile.name, name);
+            for ty in SqlType::ALL {
+                assert!(profile.literals.contains_key(&ty) && profile.types.contains_key(&ty), "{name}: {ty}");
+            }
+            assert!(profile.explain.contains("#Q") && profile.inserts.iter().all(|i| i.contains("#R")), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_longest_pattern_of_a_code_decides() {
+        let profile = profile("postgres").expect("shipped");
+        assert_eq!(profile.error_class("XX000"), ErrorClass::Internal);
+        assert_eq!(profile.error_class("0A000"), ErrorClass::Unsupported);
+        assert_eq!(profile.error_class("42703"), ErrorClass::Semantic);
+        assert_eq!(profile.error_class("22012"), ErrorClass::Data);
+        assert_eq!(profile.error_class("57014"), ErrorClass::Limit);
+        assert_eq!(profile.error_class(""), ErrorClass::Data);
+    }
+
+    #[test]
+    fn what_extends_another_has_its_keys() {
+        let (base, own) = (profile("mysql").expect("shipped"), profile("mariadb").expect("shipped"));
+        assert_eq!(base.wire, own.wire);
+        assert_ne!(base.start, own.start);
+        assert!(is_null(&own.null(SqlType::Int)) && is_null("NULL") && !is_null("'NULL'"));
     }
 }

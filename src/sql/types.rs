@@ -26,6 +26,11 @@ impl SqlType {
     /// Every type, in a fixed order.
     pub const ALL: [Self; 5] = [Self::Boolean, Self::Int, Self::Real, Self::Text, Self::Blob];
 
+    /// The type whose own name this is, in capitals.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|ty| ty.to_string() == name)
+    }
+
     /// Reads a type name as it stands in a class file.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name.trim().to_ascii_uppercase().as_str() {
@@ -57,6 +62,8 @@ impl fmt::Display for SqlType {
 pub enum Value {
     /// SQL NULL.
     Null,
+    /// A truth value, on engines that have them.
+    Bool(bool),
     /// An exact integer.
     Int(i64),
     /// A floating-point number.
@@ -72,6 +79,7 @@ impl Value {
     pub fn is_of(&self, ty: SqlType) -> bool {
         match self {
             Self::Null => true,
+            Self::Bool(_) => ty == SqlType::Boolean,
             Self::Int(i) => ty == SqlType::Int || (ty == SqlType::Boolean && (0..=1).contains(i)),
             Self::Real(_) => ty == SqlType::Real,
             Self::Text(_) => ty == SqlType::Text,
@@ -84,6 +92,7 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("NULL"),
+            Self::Bool(b) => f.write_str(if *b { "TRUE" } else { "FALSE" }),
             Self::Int(i) => write!(f, "{i}"),
             Self::Real(r) if r.is_infinite() => f.write_str(if *r > 0.0 { "9e999" } else { "-9e999" }),
             Self::Real(r) => write!(f, "{r:?}"),

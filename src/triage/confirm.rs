@@ -2,13 +2,14 @@
 //! case rests on held on the case's own data.
 
 use crate::compare::{Comparison, Row, compare};
-use crate::dbms::{Connection, EngineError, ErrorClass};
+use crate::dbms::{Connection, EngineError, ErrorClass, with_switch};
 use crate::oracle::{Claim, Expected};
-use crate::sql::types::Value;
+use crate::sql::profile::Switch;
+use crate::sql::types::{SqlType, Value};
 use crate::triage::finding::{FindingQuery, QueryResult};
 
-/// A query with the optimizations to disable while it runs.
-pub type Run<'a> = (&'a str, u32);
+/// A query with the optimizer switch that is turned while it runs.
+pub type Run<'a> = (&'a str, Option<&'a Switch>);
 
 /// What running the queries of a case on a fresh database showed.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,8 +23,8 @@ pub enum Replay {
         /// The rows of each query.
         rows: Vec<Vec<Row>>,
     },
-    /// A query or set-up statement reported an internal error.
-    Internal {
+    /// A query or set-up statement broke the engine: an internal error, a crash or a hang.
+    Broken {
         /// Its position; `None` for a set-up statement.
         query: Option<usize>,
         /// What it reported.
@@ -35,18 +36,20 @@ pub enum Replay {
 
 /// Builds the database afresh and runs the queries. Set-up statements that fail are left out, as they were before.
 pub fn replay(connection: &mut dyn Connection, statements: &[String], queries: &[Run]) -> Replay {
-    if let Err(error) = build(connection, statements) {
-        return Replay::Internal { query: None, error };
+    match build(connection, statements) {
+        Err(error) if error.class.is_finding() => return Replay::Broken { query: None, error },
+        Err(error) => return Replay::Void(error),
+        Ok(()) => {}
     }
     run(connection, queries)
 }
 
-/// Makes the database; only an internal error is an error.
+/// Makes the database; only what is a finding by itself, or a lost connection, is an error.
 pub fn build(connection: &mut dyn Connection, statements: &[String]) -> Result<(), EngineError> {
     connection.reset()?;
     for statement in statements {
         if let Err(error) = connection.execute(statement)
-            && error.class == ErrorClass::Internal
+            && (error.class.is_finding() || error.class == ErrorClass::ConnectionLost)
         {
             return Err(error);
         }
@@ -60,7 +63,7 @@ pub fn run(connection: &mut dyn Connection, queries: &[Run]) -> Replay {
     for (at, query) in queries.iter().enumerate() {
         match rows(connection, *query) {
             Ok(result) => results.push(result),
-            Err(error) if error.class == ErrorClass::Internal => return Replay::Internal { query: Some(at), error },
+            Err(error) if error.class.is_finding() => return Replay::Broken { query: Some(at), error },
             Err(error) => return Replay::Void(error),
         }
     }
@@ -96,27 +99,40 @@ fn holds(connection: &mut dyn Connection, claim: &Claim) -> bool {
     };
     match claim.expected {
         Expected::RowCount => value_per_row(),
-        Expected::Type(ty) => value_per_row() && first.iter().all(|row| row.first().is_some_and(|v| v.is_of(ty))),
+        Expected::Type(ty) => {
+            value_per_row()
+                && is_declared(connection, &claim.sql, ty)
+                && first.iter().all(|row| row.first().is_some_and(|v| v.is_of(ty)))
+        }
         Expected::NoRows => first.is_empty(),
         Expected::Null => first.iter().all(|row| row.first() == Some(&Value::Null)),
+    }
+}
+
+/// Whether a query's first column is declared of the type, where columns of queries are. Truth values may be numbers.
+fn is_declared(connection: &mut dyn Connection, sql: &str, ty: SqlType) -> bool {
+    match connection.types(sql) {
+        Ok(None) => true,
+        Ok(Some(types)) => match types.first() {
+            Some(Some(declared)) => *declared == ty || (ty == SqlType::Boolean && *declared == SqlType::Int),
+            _ => false,
+        },
+        Err(_) => false,
     }
 }
 
 /// Runs every query of a finding and notes what it did.
 pub fn note_results(connection: &mut dyn Connection, queries: &mut [FindingQuery]) {
     for query in queries {
-        query.result = match rows(connection, (&query.sql, query.disable_mask)) {
+        query.result = match rows(connection, (&query.sql, query.switch.as_ref())) {
             Ok(rows) => QueryResult::Rows(rows),
             Err(error) => QueryResult::Error(error),
         };
     }
 }
 
-fn rows(connection: &mut dyn Connection, (sql, mask): Run) -> Result<Vec<Row>, EngineError> {
-    connection.disable_optimizations(mask);
-    let result = connection.rows(sql);
-    connection.disable_optimizations(0);
-    result
+fn rows(connection: &mut dyn Connection, (sql, switch): Run) -> Result<Vec<Row>, EngineError> {
+    with_switch(connection, switch, |connection| connection.rows(sql))
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@
 //! `report.md` is for people. The directory appears at once, by a rename, so that a kill leaves no half of one.
 
 use crate::compare::Row;
-use crate::dbms::EngineError;
+use crate::dbms::{EngineError, ErrorClass};
 use crate::hunt::protocol::FoundReport;
-use crate::sql::profile::Profile;
+use crate::sql::profile::{Profile, Switch};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write as _};
 use std::fs;
@@ -26,6 +26,17 @@ pub enum FindingKind {
     Crash,
     /// A statement did not end within the time limit, nor when the engine was told to stop.
     Hang,
+}
+
+impl From<ErrorClass> for FindingKind {
+    /// What an error that is a finding by itself becomes.
+    fn from(class: ErrorClass) -> Self {
+        match class {
+            ErrorClass::Crash => Self::Crash,
+            ErrorClass::Hang => Self::Hang,
+            _ => Self::InternalError,
+        }
+    }
 }
 
 impl fmt::Display for FindingKind {
@@ -58,8 +69,9 @@ pub struct FindingQuery {
     pub member: usize,
     /// Its text.
     pub sql: String,
-    /// Optimizations disabled while it runs.
-    pub disable_mask: u32,
+    /// The optimizer switch that is turned while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch: Option<Switch>,
     /// What it did.
     pub result: QueryResult,
 }
@@ -113,7 +125,7 @@ impl Finding {
         self.statements.iter().for_each(|s| add(s));
         for query in &self.queries {
             add(&query.sql);
-            add(&query.disable_mask.to_string());
+            add(query.switch.as_ref().map_or("", |switch| &switch.name));
         }
         hash.finalize().to_hex()[..12].clone_into(&mut self.id);
     }
@@ -136,7 +148,7 @@ impl Finding {
                 "All queries below must return the same bag of rows (in any order); they do not."
             }
             FindingKind::InternalError => "No statement or query below must report an internal error; one does.",
-            FindingKind::Crash => "The statements and queries below must not end the process.",
+            FindingKind::Crash => "The statements and queries below must not end the engine.",
             FindingKind::Hang => "The statements and queries below must end, or stop when interrupted.",
         }
     }
@@ -160,13 +172,13 @@ impl Finding {
             for line in result_lines(&query.result) {
                 let _ = writeln!(out, "--   {line}");
             }
-            if query.disable_mask != 0 {
-                let _ = writeln!(out, "-- with optimizations disabled: {}", switch_name(profile, query.disable_mask));
-                let _ = writeln!(out, ".testctrl optimizations {}", query.disable_mask);
+            if let Some(switch) = &query.switch {
+                let _ = writeln!(out, "-- with the optimizer switch {}", switch.name);
+                out.push_str(&switch_lines(switch, true));
             }
             let _ = writeln!(out, "{};", query.sql);
-            if query.disable_mask != 0 {
-                out.push_str(".testctrl optimizations 0\n");
+            if let Some(switch) = &query.switch {
+                out.push_str(&switch_lines(switch, false));
             }
         }
         out
@@ -195,9 +207,9 @@ impl Finding {
         out.push_str("```\n");
         for (at, query) in self.queries.iter().enumerate() {
             let _ = write!(out, "\n## Query {} (member {} of the class)\n\n", at + 1, query.member);
-            if query.disable_mask != 0 {
-                let _ =
-                    write!(out, "Run with optimizations disabled: {}.\n\n", switch_name(profile, query.disable_mask));
+            if let Some(switch) = &query.switch {
+                let _ = write!(out, "Run with the optimizer switch {}:\n\n```sql\n", switch.name);
+                let _ = write!(out, "{}```\n\n", switch_lines(switch, true));
             }
             let _ = write!(
                 out,
@@ -237,8 +249,13 @@ impl Finding {
     }
 }
 
-fn switch_name(profile: &Profile, mask: u32) -> String {
-    profile.switches.iter().find(|s| s.disable_mask == mask).map_or_else(|| format!("{mask:#x}"), |s| s.name.clone())
+/// What turns a switch in the engine's own shell, or puts it back.
+fn switch_lines(switch: &Switch, on: bool) -> String {
+    if switch.disable_mask != 0 {
+        return format!(".testctrl optimizations {}\n", if on { switch.disable_mask } else { 0 });
+    }
+    let statements = if on { &switch.on } else { &switch.off };
+    statements.iter().flat_map(|statement| [statement.as_str(), ";\n"]).collect()
 }
 
 /// Rows printed of one result.

@@ -1,5 +1,6 @@
 //! From a failed check to a report: confirm, reduce, write down.
 
+pub mod bisect;
 pub mod confirm;
 pub mod features;
 pub mod finding;

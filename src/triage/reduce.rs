@@ -55,11 +55,11 @@ impl Reduction<'_> {
         self.attempts -= 1;
         (self.tick)();
         let queries: Vec<Run> =
-            self.queries.iter().map(|at| &case.queries()[*at]).map(|q| (q.sql.as_str(), q.disable_mask)).collect();
+            self.queries.iter().map(|at| &case.queries()[*at]).map(|q| (q.sql.as_str(), q.switch.as_deref())).collect();
         match replay(self.connection, statements, &queries) {
             Replay::Different { .. } => broken_claim(self.connection, &self.round.claims(case)).is_none(),
             // Broken by the set-up alone, or by the one query.
-            Replay::Internal { query, .. } => query.is_none() == queries.is_empty(),
+            Replay::Broken { query, .. } => query.is_none() == queries.is_empty(),
             Replay::Equal | Replay::Void(_) => false,
         }
     }
@@ -138,8 +138,14 @@ fn split_rows(statement: &str) -> Vec<String> {
     let head: String = all[..=values].iter().map(Token::text).collect();
     let mut rows = Vec::new();
     let mut row = String::new();
+    // What follows the rows, as in `ON CONFLICT DO NOTHING`.
+    let mut tail = String::new();
     let mut depth = 0;
     for token in &all[values + 1..] {
+        if depth == 0 && (!tail.is_empty() || matches!(token, Token::Word(_))) {
+            tail.push_str(&token.text());
+            continue;
+        }
         match token {
             Token::Symbol('(') => depth += 1,
             Token::Symbol(')') => depth -= 1,
@@ -152,7 +158,7 @@ fn split_rows(statement: &str) -> Vec<String> {
         row.push_str(&token.text());
     }
     rows.push(row);
-    rows.into_iter().map(|row| format!("{head} {}", row.trim())).collect()
+    rows.into_iter().map(|row| format!("{head} {} {tail}", row.trim()).trim_end().to_owned()).collect()
 }
 
 /// The statements without the extra column numbered `extra` of the CREATE TABLE at `at`, and without its values in the
@@ -224,6 +230,13 @@ mod tests {
         assert_eq!(
             split_rows("INSERT OR IGNORE INTO t(a, b) VALUES (1, '),('), (f(2, 3), NULL)"),
             ["INSERT OR IGNORE INTO t(a, b) VALUES (1, '),(')", "INSERT OR IGNORE INTO t(a, b) VALUES (f(2, 3), NULL)"]
+        );
+        assert_eq!(
+            split_rows("INSERT INTO t(a) VALUES (1), (f('x')) ON CONFLICT (a) DO NOTHING"),
+            [
+                "INSERT INTO t(a) VALUES (1) ON CONFLICT (a) DO NOTHING",
+                "INSERT INTO t(a) VALUES (f('x')) ON CONFLICT (a) DO NOTHING"
+            ]
         );
         assert_eq!(split_rows("ANALYZE"), ["ANALYZE"]);
     }

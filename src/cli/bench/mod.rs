@@ -1,5 +1,6 @@
 //! `caqtus bench`.
 
+mod known_bugs;
 mod sampling;
 
 use super::Common;
@@ -12,6 +13,10 @@ use clap::{Args, Subcommand, ValueEnum as _};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// Blocks whose statements are sent again for the ceiling.
+const RAW_BLOCKS: u64 = 40;
 
 /// Measure: the speed of hunting, and what the choice of examples does for discovery
 #[derive(Debug, Args)]
@@ -36,6 +41,35 @@ enum BenchCommand {
         /// Only these classes, as a single suite
         #[arg(long = "class", value_name = "GLOB")]
         classes: Vec<String>,
+        /// JSON, for machines
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// How many distinct bugs a hunt finds on an old version, counted by the installed version that fixed them
+    #[command(
+        after_help = "Example: caqtus bench known-bugs --dbms sqlite@3.28.0 --for 10m --list known-bugs/sqlite.jsonl"
+    )]
+    KnownBugs {
+        /// The target, a version
+        #[arg(long)]
+        dbms: String,
+        /// How long to hunt
+        #[arg(long = "for", value_name = "TIME", value_parser = super::parse_duration, default_value = "10m")]
+        time: Duration,
+        /// Executors
+        #[arg(long, value_name = "N", default_value_t = 2)]
+        workers: usize,
+        /// The seed
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Known bugs, JSON lines with `group`, `bad_versions` and `fixed_version`
+        #[arg(long, value_name = "FILE")]
+        list: Option<PathBuf>,
+        /// Where the findings go [default: a directory that is removed]
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
         /// JSON, for machines
         #[arg(long)]
         json: bool,
@@ -82,6 +116,9 @@ struct Suite {
     cpu_seconds: f64,
     cases_per_cpu_second: f64,
     engine_share: f64,
+    /// CPU of a server of our own, in seconds, and what a query costs it and this program when nothing else is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<ServerShare>,
     memory_mb: u64,
     pass: u64,
     skipped: u64,
@@ -89,10 +126,32 @@ struct Suite {
     fail: u64,
 }
 
+/// Microseconds of CPU per statement, of the server and of this program: in the hunt, and for the hunt's own statements sent
+/// again without generating, comparing or anything else, which is the protocol's ceiling.
+#[derive(Serialize)]
+struct ServerShare {
+    cpu_seconds: f64,
+    server_us_per_statement: f64,
+    client_us_per_statement: f64,
+    ceiling_server_us: f64,
+    ceiling_client_us: f64,
+}
+
 pub(super) fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     match args.command {
         BenchCommand::Hunt { dbms, seconds, seed, classes, json, common } => {
             hunt(&dbms, seconds, seed, classes, json, &common)
+        }
+        BenchCommand::KnownBugs { dbms, time, workers, seed, list, out, json, common } => {
+            let scratch = std::env::temp_dir().join(format!("caqtus-known-bugs-{}", std::process::id()));
+            let (keep, out) = (out.is_some(), out.unwrap_or(scratch));
+            let data_dir = common.data_dir();
+            let plan = known_bugs::Plan { dbms, time, workers, seed, list, out: out.clone(), data_dir };
+            let outcome = known_bugs::measure(&plan);
+            if !keep {
+                let _ = std::fs::remove_dir_all(&out);
+            }
+            print_known_bugs(&outcome?, json)
         }
         BenchCommand::Sampling { seeds, max_depth, examples, seed, dbms, prover, json, common } => {
             let data_dir = common.data_dir();
@@ -100,6 +159,34 @@ pub(super) fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
             compare_samplings(&plan, json)
         }
     }
+}
+
+fn print_known_bugs(outcome: &known_bugs::Outcome, json: bool) -> anyhow::Result<ExitCode> {
+    if json {
+        println!("{}", serde_json::to_string(outcome)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!(
+        "{}: {} findings with {} distinct fixes in {} cases, {:.0} CPU seconds; {} of {} known bugs have such a fix",
+        outcome.version,
+        outcome.findings,
+        outcome.distinct,
+        outcome.cases,
+        outcome.cpu_seconds,
+        outcome.matched,
+        outcome.known
+    );
+    for fix in &outcome.fixes {
+        let classes = fix.classes.iter().take(4).map(String::as_str).collect::<Vec<_>>().join(", ");
+        match &fix.first_good {
+            Some(good) => println!("  fixed in {good}: {} findings ({classes})", fix.findings.len()),
+            None => println!("  shows on {} still: {} findings ({classes})", fix.last_bad, fix.findings.len()),
+        }
+        for known in &fix.known {
+            println!("      {known}");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn compare_samplings(plan: &sampling::Plan, json: bool) -> anyhow::Result<ExitCode> {
@@ -145,6 +232,15 @@ fn hunt(
                 suite.skipped,
                 suite.memory_mb
             );
+            if let Some(share) = &suite.server {
+                println!(
+                    "  CPU per statement: server {:.0} µs, client {:.0} µs; statements alone: server {:.0} µs, client {:.0} µs",
+                    share.server_us_per_statement,
+                    share.client_us_per_statement,
+                    share.ceiling_server_us,
+                    share.ceiling_client_us
+                );
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -183,6 +279,7 @@ fn measure(
         })?;
         block += 1;
     }
+    let server = ceiling(&mut executor, block, &stats);
     std::fs::remove_dir_all(&scratch)?;
     Ok(Suite {
         name: suite.to_owned(),
@@ -192,11 +289,26 @@ fn measure(
         cpu_seconds: std::time::Duration::from_nanos(stats.cpu_ns).as_secs_f64(),
         cases_per_cpu_second: stats.cases_per_cpu_second(),
         engine_share: stats.engine_share(),
+        server,
         memory_mb: peak_memory_mb(),
         pass: stats.outcomes.pass,
         skipped: stats.outcomes.skipped,
         warning: stats.outcomes.warning,
         fail: stats.outcomes.fail,
+    })
+}
+
+/// What statements cost a server of our own and this program, beside what they cost in the hunt.
+#[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+fn ceiling(executor: &mut Executor, blocks: u64, stats: &Stats) -> Option<ServerShare> {
+    let raw = executor.raw(blocks.min(RAW_BLOCKS))?;
+    let per = |ns: u64, statements: u64| ns as f64 / 1000.0 / statements.max(1) as f64;
+    Some(ServerShare {
+        cpu_seconds: stats.server_ns as f64 / 1e9,
+        server_us_per_statement: per(stats.server_ns, stats.statements),
+        client_us_per_statement: per(stats.cpu_ns, stats.statements),
+        ceiling_server_us: per(raw.server_ns, raw.statements),
+        ceiling_client_us: per(raw.cpu_ns, raw.statements),
     })
 }
 

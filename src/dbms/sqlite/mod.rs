@@ -8,6 +8,7 @@ pub use api::LoadError;
 
 use super::{Connection, EngineError, ErrorClass, StatementLimits};
 use crate::compare::{BagHash, Row, RowHash};
+use crate::sql::profile::Switch;
 use crate::sql::types::Value;
 use api::Api;
 use libsqlite3_sys as ffi;
@@ -29,7 +30,6 @@ pub struct Sqlite {
     limits: StatementLimits,
     /// Checks left for the statement that runs. Boxed, because the engine keeps its address.
     budget: Box<Cell<u64>>,
-    disabled: u32,
 }
 
 impl Sqlite {
@@ -44,7 +44,7 @@ impl Sqlite {
     }
 
     fn open(api: Api, limits: StatementLimits) -> Result<Self, EngineError> {
-        let mut sqlite = Self { api, db: ptr::null_mut(), limits, budget: Box::new(Cell::new(0)), disabled: 0 };
+        let mut sqlite = Self { api, db: ptr::null_mut(), limits, budget: Box::new(Cell::new(0)) };
         sqlite.reset()?;
         Ok(sqlite)
     }
@@ -65,12 +65,12 @@ impl Sqlite {
             ffi::SQLITE_ERROR if !prepared => ErrorClass::Semantic,
             _ => ErrorClass::Data,
         };
-        EngineError { class, code, message }
+        EngineError { class, code: code.to_string(), message }
     }
 
     /// Runs a statement, giving each row to `row`.
     fn run(&mut self, sql: &str, mut row: impl FnMut(&Api, *mut ffi::sqlite3_stmt, c_int)) -> Result<(), EngineError> {
-        let too_long = || EngineError { class: ErrorClass::Limit, code: 0, message: "statement too long".to_owned() };
+        let too_long = || EngineError::new(ErrorClass::Limit, "statement too long");
         let length = c_int::try_from(sql.len()).map_err(|_| too_long())?;
         self.budget.set(self.limits.steps_max / u64::from(STEPS_PER_CHECK));
         let mut stmt = ptr::null_mut();
@@ -90,8 +90,7 @@ impl Sqlite {
                 ffi::SQLITE_ROW => {
                     rows += 1;
                     if rows > self.limits.rows_max {
-                        let message = format!("more than {} rows", self.limits.rows_max);
-                        break Err(EngineError { class: ErrorClass::Limit, code: 0, message });
+                        break Err(EngineError::too_many_rows(self.limits));
                     }
                     row(&self.api, stmt, columns);
                 }
@@ -170,7 +169,6 @@ impl Connection for Sqlite {
             }
             code
         };
-        self.disabled = 0;
         if code == ffi::SQLITE_OK { Ok(()) } else { Err(self.error(false)) }
     }
 
@@ -219,12 +217,11 @@ impl Connection for Sqlite {
         Ok(rows)
     }
 
-    fn disable_optimizations(&mut self, mask: u32) {
-        if mask != self.disabled {
-            // SAFETY: this test control takes the connection and one integer (sqlite3.h).
-            unsafe { (self.api.test_control)(TESTCTRL_OPTIMIZATIONS, self.db, mask) };
-            self.disabled = mask;
-        }
+    fn turn(&mut self, switch: &Switch, on: bool) -> Result<(), EngineError> {
+        let mask = if on { switch.disable_mask } else { 0 };
+        // SAFETY: this test control takes the connection and one integer (sqlite3.h).
+        unsafe { (self.api.test_control)(TESTCTRL_OPTIMIZATIONS, self.db, mask) };
+        Ok(())
     }
 }
 
@@ -238,7 +235,8 @@ impl Drop for Sqlite {
 mod tests {
     use super::*;
 
-    const LIMITS: StatementLimits = StatementLimits { steps_max: 100_000, rows_max: 1000, bytes_max: 100_000 };
+    const LIMITS: StatementLimits =
+        StatementLimits { steps_max: 100_000, time_max_ms: 1000, rows_max: 1000, bytes_max: 100_000 };
 
     fn open() -> Sqlite {
         Sqlite::linked(LIMITS).expect("the linked library opens")
@@ -293,9 +291,10 @@ mod tests {
         };
         db.execute("CREATE TABLE t(a, b)").expect("creates");
         let with = plan(&mut db);
-        db.disable_optimizations(u32::MAX);
+        let all = Switch { disable_mask: u32::MAX, ..Switch::default() };
+        db.turn(&all, true).expect("turns");
         let without = plan(&mut db);
-        db.disable_optimizations(0);
+        db.turn(&all, false).expect("turns back");
         assert_ne!(with, without);
         assert_eq!(plan(&mut db), with);
     }

@@ -120,7 +120,13 @@ fn database(db: &mut Sqlite, rules: &Rules, rng: &mut Rng) {
 }
 
 fn open() -> Sqlite {
-    Sqlite::linked(StatementLimits { steps_max: 10_000_000, rows_max: 10_000, bytes_max: 1_000_000 }).expect("opens")
+    Sqlite::linked(StatementLimits {
+        steps_max: 10_000_000,
+        time_max_ms: 10_000,
+        rows_max: 10_000,
+        bytes_max: 1_000_000,
+    })
+    .expect("opens")
 }
 
 fn rows(db: &mut Sqlite, sql: &str) -> Vec<Row> {

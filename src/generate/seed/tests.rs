@@ -73,7 +73,8 @@ fn build(sqlite: &mut Sqlite, caq: &Caq) {
     }
 }
 
-const LIMITS: StatementLimits = StatementLimits { steps_max: 2_000_000, rows_max: 100_000, bytes_max: 100_000 };
+const LIMITS: StatementLimits =
+    StatementLimits { steps_max: 2_000_000, time_max_ms: 2000, rows_max: 100_000, bytes_max: 100_000 };
 
 #[test]
 fn seeds_bind_as_members_and_use_every_placeholder() {

@@ -1,0 +1,109 @@
+//! DuckDB's C interface as a table of functions, from a library loaded at run time.
+//!
+//! The functions are those of <https://duckdb.org/docs/stable/clients/c/api> that every version from 1.1 on exports; a
+//! version before that is refused when it is loaded.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int, c_void};
+use std::path::Path;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// A result as the interface hands it over.
+#[repr(C)]
+pub(super) struct QueryResult {
+    deprecated: [u64; 3],
+    pointers: [*mut c_void; 3],
+}
+
+impl Default for QueryResult {
+    fn default() -> Self {
+        Self { deprecated: [0; 3], pointers: [std::ptr::null_mut(); 3] }
+    }
+}
+
+/// A text with its length.
+#[repr(C)]
+pub(super) struct Text {
+    /// To be freed.
+    pub(super) data: *mut c_char,
+    /// Bytes.
+    pub(super) size: u64,
+}
+
+/// Bytes with their length.
+#[repr(C)]
+pub(super) struct Blob {
+    /// To be freed.
+    pub(super) data: *mut c_void,
+    /// Bytes.
+    pub(super) size: u64,
+}
+
+/// A database.
+pub(super) type Database = *mut c_void;
+/// A connection.
+pub(super) type Handle = *mut c_void;
+
+macro_rules! api {
+    ($( $name:ident = $symbol:literal : fn($($arg:ty),*) $(-> $ret:ty)?; )*) => {
+        /// The functions used.
+        #[derive(Clone)]
+        pub(super) struct Api {
+            $( pub(super) $name: unsafe extern "C" fn($($arg),*) $(-> $ret)?, )*
+            /// Keeps the library mapped.
+            _library: Arc<libloading::Library>,
+        }
+
+        impl Api {
+            /// A library loaded from a file.
+            pub(super) fn load(path: &Path) -> Result<Self, LoadError> {
+                let fail = |source| LoadError { path: path.display().to_string(), source };
+                // SAFETY: loading runs the library's initialisers; DuckDB's have no effects outside, and a file that is
+                // no DuckDB is named by the user as one. It is loaded in a process that may die.
+                let library = Arc::new(unsafe { libloading::Library::new(path) }.map_err(fail)?);
+                $(
+                    // SAFETY: the symbol has this signature in every version from 1.1 on (duckdb.h).
+                    let $name = *unsafe {
+                        library.get::<unsafe extern "C" fn($($arg),*) $(-> $ret)?>(concat!($symbol, "\0").as_bytes())
+                    }
+                    .map_err(fail)?;
+                )*
+                Ok(Self { $( $name, )* _library: library })
+            }
+        }
+    };
+}
+
+/// A library could not be loaded.
+#[derive(Debug, Error)]
+#[error("{path} cannot be loaded as DuckDB 1.1 or newer")]
+pub struct LoadError {
+    path: String,
+    #[source]
+    source: libloading::Error,
+}
+
+api! {
+    library_version = "duckdb_library_version": fn() -> *const c_char;
+    open = "duckdb_open": fn(*const c_char, *mut Database) -> c_int;
+    close = "duckdb_close": fn(*mut Database);
+    connect = "duckdb_connect": fn(Database, *mut Handle) -> c_int;
+    disconnect = "duckdb_disconnect": fn(*mut Handle);
+    interrupt = "duckdb_interrupt": fn(Handle);
+    query = "duckdb_query": fn(Handle, *const c_char, *mut QueryResult) -> c_int;
+    destroy_result = "duckdb_destroy_result": fn(*mut QueryResult);
+    result_error = "duckdb_result_error": fn(*mut QueryResult) -> *const c_char;
+    result_error_type = "duckdb_result_error_type": fn(QueryResult) -> c_int;
+    column_count = "duckdb_column_count": fn(*mut QueryResult) -> u64;
+    column_type = "duckdb_column_type": fn(*mut QueryResult, u64) -> c_int;
+    row_count = "duckdb_row_count": fn(*mut QueryResult) -> u64;
+    value_is_null = "duckdb_value_is_null": fn(*mut QueryResult, u64, u64) -> bool;
+    value_boolean = "duckdb_value_boolean": fn(*mut QueryResult, u64, u64) -> bool;
+    value_int64 = "duckdb_value_int64": fn(*mut QueryResult, u64, u64) -> i64;
+    value_double = "duckdb_value_double": fn(*mut QueryResult, u64, u64) -> f64;
+    value_string = "duckdb_value_string": fn(*mut QueryResult, u64, u64) -> Text;
+    value_blob = "duckdb_value_blob": fn(*mut QueryResult, u64, u64) -> Blob;
+    free = "duckdb_free": fn(*mut c_void);
+}

@@ -1,0 +1,444 @@
+//! The MySQL family, over its wire protocol in text form: a server that the user names, or a MariaDB of our own.
+//!
+//! DDL commits here, so everything happens in a database made for this connection, which is dropped and made again.
+
+use super::postgres::without_password;
+use super::{Connection, EngineError, ErrorClass, StatementLimits, number};
+use crate::clock;
+use crate::compare::Row;
+use crate::server::mysql::{self as programs, Programs};
+use crate::server::private::{Room, Server};
+use crate::server::{Account, ServerError};
+use crate::sql::profile::Profile;
+use crate::sql::types::{SqlType, Value};
+use mysql::consts::ColumnType;
+use mysql::prelude::Queryable as _;
+use mysql::{Conn, Opts, OptsBuilder};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Beyond the server's own limit for a statement: then it does not obey.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long a server that was lost may take to come back.
+const RETURN_MAX: Duration = Duration::from_secs(10);
+
+/// Seconds that a server runs at most if it has just been started again.
+const JUST_STARTED: i64 = 5;
+
+/// The character set of bytes (<https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_character_set.html>).
+const BINARY: u16 = 63;
+
+/// The start of the names of databases made here, and the table that marks one on a server that is not ours.
+const PREFIX: &str = "caqtus_";
+const MARK: &str = "caqtus_mark";
+
+/// Why a server cannot be used. Each message says what to do next.
+#[derive(Debug, Error)]
+pub enum MysqlError {
+    /// The URL is none.
+    #[error("`{url}` is no URL of a server; write {scheme}://user:password@host:3306/")]
+    Url {
+        /// The URL without its password.
+        url: String,
+        /// The dialect.
+        scheme: String,
+        /// What is wrong.
+        #[source]
+        source: Box<mysql::UrlError>,
+    },
+    /// The server does not let us in.
+    #[error("cannot connect to {url}: {message}")]
+    Connect {
+        /// The URL without its password.
+        url: String,
+        /// What was said, with what to do.
+        message: String,
+    },
+    /// The URL names a database.
+    #[error(
+        "Caqtus works in databases that it makes and drops itself, and leaves {database} alone: end the URL after the host, as \
+         in {scheme}://user@host:3306/; rights on `{PREFIX}%`.* are enough"
+    )]
+    Foreign {
+        /// The database.
+        database: String,
+        /// The dialect.
+        scheme: String,
+    },
+    /// A server of our own does not start.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// Something else.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// A server of our own, with what it takes to start it again. The server ends before its room goes.
+struct Private {
+    server: Server,
+    programs: Programs,
+    data: PathBuf,
+    room: Room,
+}
+
+/// A connection to a database of a server.
+pub struct Mysql {
+    connection: Option<Conn>,
+    options: Opts,
+    private: Option<Private>,
+    profile: Arc<Profile>,
+    limits: StatementLimits,
+    database: String,
+    version: String,
+}
+
+impl Mysql {
+    /// Starts a server of our own with these programs.
+    pub fn private(
+        programs: Programs,
+        data_dir: &Path,
+        profile: Arc<Profile>,
+        limits: StatementLimits,
+    ) -> Result<Self, MysqlError> {
+        let room = Room::open(data_dir, Account::choose(data_dir)?)?;
+        let data = programs::make_data(&programs, data_dir, &room)?;
+        let server = programs::start(&programs, &data, &room)?;
+        let socket = programs::socket(&room).display().to_string();
+        let options = OptsBuilder::new().user(Some("root")).socket(Some(socket)).prefer_socket(true);
+        Self::open(options, Some(Private { server, programs, data, room }), "a private server", profile, limits)
+    }
+
+    /// Connects to a server.
+    pub fn url(url: &str, profile: Arc<Profile>, limits: StatementLimits) -> Result<Self, MysqlError> {
+        let shown = without_password(url);
+        let scheme = profile.name.clone();
+        // The client knows one scheme.
+        let plain = url.split_once("://").map_or_else(|| url.to_owned(), |(_, rest)| format!("mysql://{rest}"));
+        let options = Opts::from_url(&plain).map_err(|source| MysqlError::Url {
+            url: shown.clone(),
+            scheme,
+            source: Box::new(source),
+        })?;
+        Self::open(OptsBuilder::from_opts(options).prefer_socket(false), None, &shown, profile, limits)
+    }
+
+    fn open(
+        options: OptsBuilder,
+        private: Option<Private>,
+        shown: &str,
+        profile: Arc<Profile>,
+        limits: StatementLimits,
+    ) -> Result<Self, MysqlError> {
+        let limit = Duration::from_millis(limits.time_max_ms) + PATIENCE;
+        let options = options.read_timeout(Some(limit)).tcp_connect_timeout(Some(RETURN_MAX)).stmt_cache_size(0);
+        let options = Opts::from(options);
+        if let Some(database) = options.get_db_name() {
+            return Err(MysqlError::Foreign { database: database.to_owned(), scheme: profile.name.clone() });
+        }
+        let database = format!("{PREFIX}{}_{:x}", std::process::id(), clock::unix_nanos() & 0xffff);
+        let version = String::new();
+        let mut mysql = Self { connection: None, options, private, profile, limits, database, version };
+        mysql
+            .connect()
+            .map_err(|error| MysqlError::Connect { url: shown.to_owned(), message: connect_advice(&error) })?;
+        mysql.version = mysql.send("SELECT VERSION()")?.into_iter().flatten().next().map_or_else(String::new, text_of);
+        if mysql.private.is_none() {
+            mysql.drop_stale()?;
+        }
+        mysql.reset()?;
+        Ok(mysql)
+    }
+
+    /// Drops what programs that were killed left on a server: databases that bear the mark and whose lock is free.
+    fn drop_stale(&mut self) -> Result<(), EngineError> {
+        let marked = format!(
+            "SELECT table_schema FROM information_schema.tables WHERE table_name = '{MARK}' \
+             AND LEFT(table_schema, {}) = '{PREFIX}' AND IS_FREE_LOCK(table_schema)",
+            PREFIX.len()
+        );
+        for database in self.send(&marked)?.into_iter().flatten().map(text_of) {
+            self.send(&format!("DROP DATABASE IF EXISTS {}", quoted(&database)))?;
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self) -> Result<(), EngineError> {
+        match Conn::new(self.options.clone()) {
+            Ok(connection) => {
+                self.connection = Some(connection);
+                let limit = self.profile.time_limit.clone().unwrap_or_default();
+                let ms = self.limits.time_max_ms;
+                let limit = limit.replace("#MS", &ms.to_string());
+                let limit = limit.replace("#S", &format!("{}.{:03}", ms / 1000, ms % 1000));
+                // A server that does not know it is bounded from outside only.
+                let _ = self.send(&limit);
+                let _ = self.send(&format!("SELECT GET_LOCK('{}', 0)", self.database));
+                Ok(())
+            }
+            Err(mysql::Error::MySqlError(said)) => Err(self.reported(said.code, said.message)),
+            Err(error) => Err(EngineError::new(ErrorClass::ConnectionLost, error.to_string())),
+        }
+    }
+
+    fn reported(&self, code: u16, message: String) -> EngineError {
+        let code = code.to_string();
+        EngineError { class: self.profile.error_class(&code), code, message }
+    }
+
+    /// Sends statements in one message and collects the rows of all.
+    fn send(&mut self, sql: &str) -> Result<Vec<Row>, EngineError> {
+        let Some(connection) = self.connection.as_mut() else {
+            return Err(EngineError::new(ErrorClass::ConnectionLost, "there is no connection"));
+        };
+        let limits = self.limits;
+        let mut rows = Vec::new();
+        let mut too_many = false;
+        let mut work = || {
+            let mut result = connection.query_iter(sql)?;
+            while let Some(set) = result.iter() {
+                for row in set {
+                    let row = row?;
+                    // The rest is read all the same, because the connection cannot be used before.
+                    too_many |= rows.len() as u64 >= limits.rows_max;
+                    if !too_many {
+                        rows.push(read_row(row));
+                    }
+                }
+            }
+            Ok::<(), mysql::Error>(())
+        };
+        match work() {
+            Ok(()) if too_many => Err(EngineError::too_many_rows(limits)),
+            Ok(()) => Ok(rows),
+            Err(mysql::Error::MySqlError(said)) => {
+                let error = self.reported(said.code, said.message);
+                if error.class == ErrorClass::ConnectionLost {
+                    self.connection = None;
+                }
+                Err(error)
+            }
+            Err(mysql::Error::IoError(error))
+                if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) =>
+            {
+                Err(self.hangs())
+            }
+            Err(error) => Err(self.lost(&error.to_string())),
+        }
+    }
+
+    /// The connection ended without a word: did the server crash?
+    fn lost(&mut self, message: &str) -> EngineError {
+        self.connection = None;
+        let crash = |how: &str| EngineError::new(ErrorClass::Crash, format!("the server crashed: {how}"));
+        if let Some(Private { server, .. }) = self.private.as_mut() {
+            let mut news = String::new();
+            for _ in 0..100 {
+                news.push_str(&server.news());
+                if let Some(line) = news.lines().find(|line| is_crash(line)) {
+                    return crash(line);
+                }
+                if let Some(ended) = server.ended() {
+                    return EngineError::new(
+                        if ended.crashed { ErrorClass::Crash } else { ErrorClass::ConnectionLost },
+                        format!("the server ended: {}", ended.how),
+                    );
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        } else if self.reconnect().is_ok()
+            && let Ok(rows) = self.send("SHOW GLOBAL STATUS LIKE 'Uptime'")
+        {
+            let uptime = rows.into_iter().next().and_then(|row| row.into_iter().nth(1)).map(text_of);
+            self.connection = None;
+            if uptime.and_then(|text| text.parse().ok()).is_some_and(|seconds: i64| seconds <= JUST_STARTED) {
+                return crash("it was started again just now");
+            }
+        }
+        EngineError::new(ErrorClass::ConnectionLost, message.to_owned())
+    }
+
+    /// The statement runs on after the server was told to end it.
+    fn hangs(&mut self) -> EngineError {
+        self.connection = None;
+        if let Some(private) = self.private.take() {
+            let Private { server, programs, data, room } = private;
+            drop(server);
+            if let Ok(server) = programs::start(&programs, &data, &room) {
+                self.private = Some(Private { server, programs, data, room });
+            }
+        }
+        EngineError::new(ErrorClass::Hang, "the statement went on after its time limit")
+    }
+
+    /// Reaches the server again, starting it if it is ours and ended.
+    fn reconnect(&mut self) -> Result<(), EngineError> {
+        let deadline = clock::now() + RETURN_MAX;
+        loop {
+            if let Some(Private { server, programs, data, room }) = self.private.as_mut()
+                && server.ended().is_some()
+            {
+                let failed = |error: ServerError| EngineError::new(ErrorClass::ConnectionLost, error.to_string());
+                *server = programs::start(programs, data, room).map_err(failed)?;
+            }
+            match self.connect() {
+                Ok(()) => return Ok(()),
+                Err(error) if clock::now() > deadline => return Err(error),
+                Err(_) => std::thread::sleep(Duration::from_millis(50)),
+            }
+        }
+    }
+}
+
+/// Whether a line of the log says that the server crashed.
+fn is_crash(line: &str) -> bool {
+    line.contains("got signal") || line.contains("got exception") || line.contains("Assertion `")
+}
+
+/// A name as an identifier, whatever `sql_mode` is.
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+fn text_of(value: Value) -> String {
+    match value {
+        Value::Text(text) | Value::Blob(text) => String::from_utf8_lossy(&text).into_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// What to do about a connection that was refused.
+fn connect_advice(error: &EngineError) -> String {
+    let advice = match error.code.as_str() {
+        "1045" | "1698" => "; check user and password in the URL",
+        "1044" => "; give it a database: GRANT ALL ON `caqtus\\_%`.* TO …",
+        "1040" => "; too many connections: use fewer --workers",
+        "1049" => "; leave the database out of the URL, then one is made",
+        "" => "; check host and port, and that the server runs",
+        _ => "",
+    };
+    format!("{}{advice}", error.message)
+}
+
+fn read_row(row: mysql::Row) -> Row {
+    let columns = row.columns_ref().to_vec();
+    let cells = row.unwrap_raw().into_iter().zip(&columns);
+    cells.map(|(value, column)| value.map_or(Value::Null, |value| read_value(value, column))).collect()
+}
+
+/// A value in text form.
+fn read_value(value: mysql::Value, column: &mysql::Column) -> Value {
+    let bytes = match value {
+        mysql::Value::NULL => return Value::Null,
+        mysql::Value::Bytes(bytes) => bytes,
+        other => other.as_sql(true).into_bytes(),
+    };
+    let text = || String::from_utf8_lossy(&bytes).into_owned();
+    match column.column_type() {
+        ColumnType::MYSQL_TYPE_TINY
+        | ColumnType::MYSQL_TYPE_SHORT
+        | ColumnType::MYSQL_TYPE_INT24
+        | ColumnType::MYSQL_TYPE_LONG
+        | ColumnType::MYSQL_TYPE_LONGLONG
+        | ColumnType::MYSQL_TYPE_YEAR
+        | ColumnType::MYSQL_TYPE_DECIMAL
+        | ColumnType::MYSQL_TYPE_NEWDECIMAL => number(&text()),
+        ColumnType::MYSQL_TYPE_FLOAT | ColumnType::MYSQL_TYPE_DOUBLE => {
+            text().parse().map_or_else(|_| Value::Text(bytes.clone()), Value::Real)
+        }
+        ColumnType::MYSQL_TYPE_VARCHAR
+        | ColumnType::MYSQL_TYPE_VAR_STRING
+        | ColumnType::MYSQL_TYPE_STRING
+        | ColumnType::MYSQL_TYPE_TINY_BLOB
+        | ColumnType::MYSQL_TYPE_MEDIUM_BLOB
+        | ColumnType::MYSQL_TYPE_LONG_BLOB
+        | ColumnType::MYSQL_TYPE_BLOB
+        | ColumnType::MYSQL_TYPE_BIT
+            if column.character_set() == BINARY =>
+        {
+            Value::Blob(bytes)
+        }
+        _ => Value::Text(bytes),
+    }
+}
+
+impl Connection for Mysql {
+    fn version(&self) -> String {
+        self.version.split('-').next().unwrap_or_default().to_owned()
+    }
+
+    fn build_id(&self) -> String {
+        format!("{} {}", self.profile.name, self.version)
+    }
+
+    fn reset(&mut self) -> Result<(), EngineError> {
+        if self.connection.is_none() {
+            self.reconnect()?;
+        }
+        for statement in self.profile.reset.clone() {
+            // One that the server does not know undoes nothing that could have been done.
+            match self.send(&statement) {
+                Err(error) if self.connection.is_none() => return Err(error),
+                _ => {}
+            }
+        }
+        let database = quoted(&self.database);
+        self.send(&format!("DROP DATABASE IF EXISTS {database}"))?;
+        self.send(&format!("CREATE DATABASE {database}"))?;
+        self.send(&format!("USE {database}"))?;
+        if self.private.is_none() {
+            self.send(&format!("CREATE TABLE {MARK}(made_by_caqtus INT)"))?;
+        }
+        Ok(())
+    }
+
+    fn execute(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.send(sql).map(drop)
+    }
+
+    fn rows(&mut self, sql: &str) -> Result<Vec<Row>, EngineError> {
+        self.send(sql)
+    }
+
+    fn types(&mut self, sql: &str) -> Result<Option<Vec<Option<SqlType>>>, EngineError> {
+        // A view is the only thing that says the collation of an expression's text.
+        self.send(&format!("CREATE OR REPLACE VIEW {PREFIX}types AS {sql}"))?;
+        let columns = self.send(&format!(
+            "SELECT data_type, column_type LIKE '%unsigned%', collation_name = @@collation_connection \
+             FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = '{PREFIX}types' \
+             ORDER BY ordinal_position"
+        ));
+        self.send(&format!("DROP VIEW {PREFIX}types"))?;
+        let ty = |row: Row| {
+            let mut cells = row.into_iter();
+            let name = cells.next().map(text_of)?;
+            let (unsigned, collation) = (cells.next()?, cells.next()?);
+            match name.as_str() {
+                "tinyint" | "smallint" | "mediumint" | "int" | "bigint" if unsigned == Value::Int(0) => {
+                    Some(SqlType::Int)
+                }
+                "double" => Some(SqlType::Real),
+                "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" if collation == Value::Int(1) => {
+                    Some(SqlType::Text)
+                }
+                "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => Some(SqlType::Blob),
+                _ => None,
+            }
+        };
+        Ok(Some(columns?.into_iter().map(ty).collect()))
+    }
+
+    fn server_cpu(&self) -> Option<Duration> {
+        self.private.as_ref().map(|private| private.server.cpu_time())
+    }
+}
+
+impl Drop for Mysql {
+    fn drop(&mut self) {
+        if self.private.is_none() && self.connection.is_some() {
+            let _ = self.send(&format!("DROP DATABASE IF EXISTS {}", quoted(&self.database)));
+        }
+    }
+}

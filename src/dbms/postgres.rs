@@ -1,0 +1,465 @@
+//! PostgreSQL, over its wire protocol in text form: a server that the user names, or one of our own.
+//!
+//! Everything happens in one transaction per database, in a schema made for it, and is rolled back: nothing is ever left
+//! behind in a server, whatever becomes of this process. A statement that fails would end the transaction, so it stands
+//! behind a savepoint.
+
+use super::{Connection, EngineError, ErrorClass, StatementLimits, number};
+use crate::clock;
+use crate::compare::Row;
+use crate::server::postgres::{self as programs, PORT, Programs};
+use crate::server::private::{Room, Server};
+use crate::server::{Account, ServerError};
+use crate::sql::profile::{Profile, Switch};
+use crate::sql::types::{SqlType, Value};
+use futures::TryStreamExt as _;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgRow, PgValueRef};
+use sqlx::{AssertSqlSafe, Column as _, ConnectOptions as _, Executor as _, Row as _, Statement as _, TypeInfo as _};
+use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+use tokio::runtime::Runtime;
+
+/// Beyond the server's own limit for a statement: then it does not obey.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long a server that was lost may take to come back.
+const RETURN_MAX: Duration = Duration::from_secs(10);
+
+/// The code of a server that comes up again after a crash (appendix A of the manual, class 57).
+const RECOVERING: &str = "57P03";
+
+/// Why a server cannot be used. Each message says what to do next.
+#[derive(Debug, Error)]
+pub enum PostgresError {
+    /// The URL is none.
+    #[error("`{url}` is no URL of a PostgreSQL server; write postgres://user:password@host:5432/database")]
+    Url {
+        /// The URL without its password.
+        url: String,
+        /// What is wrong.
+        #[source]
+        source: Box<sqlx::Error>,
+    },
+    /// The server does not let us in.
+    #[error("cannot connect to {url}: {message}")]
+    Connect {
+        /// The URL without its password.
+        url: String,
+        /// What was said, with what to do.
+        message: String,
+    },
+    /// The database is in use.
+    #[error(
+        "the database of {url} holds what Caqtus did not make ({objects}), and Caqtus works in databases of its own only; \
+         make one with `CREATE DATABASE caqtus` and name it in the URL"
+    )]
+    Foreign {
+        /// The URL without its password.
+        url: String,
+        /// Some of it.
+        objects: String,
+    },
+    /// A server of our own does not start.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// Something else.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// A server of our own, with what it takes to start it again. The server ends before its room goes.
+struct Private {
+    server: Server,
+    programs: Programs,
+    data: PathBuf,
+    room: Room,
+}
+
+/// A connection to a database of a PostgreSQL server.
+pub struct Postgres {
+    connection: Option<PgConnection>,
+    runtime: Runtime,
+    options: PgConnectOptions,
+    private: Option<Private>,
+    profile: Arc<Profile>,
+    limits: StatementLimits,
+    schema: String,
+    version: String,
+    build_id: String,
+    /// Whether the savepoint for queries stands.
+    savepoint: bool,
+}
+
+impl Postgres {
+    /// Starts a server of our own with these programs.
+    pub fn private(
+        programs: Programs,
+        data_dir: &Path,
+        profile: Arc<Profile>,
+        limits: StatementLimits,
+    ) -> Result<Self, PostgresError> {
+        let room = Room::open(data_dir, Account::choose(data_dir)?)?;
+        let data = programs::make_cluster(&programs, data_dir, &room)?;
+        let server = programs::start(&programs, &data, &room)?;
+        let options = PgConnectOptions::new_without_pgpass().socket(&room.dir).port(PORT).username("caqtus");
+        let options = options.database("postgres");
+        Self::open(options, Some(Private { server, programs, data, room }), "a private server", profile, limits)
+    }
+
+    /// Connects to a server.
+    pub fn url(url: &str, profile: Arc<Profile>, limits: StatementLimits) -> Result<Self, PostgresError> {
+        let shown = without_password(url);
+        let options = PgConnectOptions::from_str(url)
+            .map_err(|source| PostgresError::Url { url: shown.clone(), source: Box::new(source) })?;
+        Self::open(options, None, &shown, profile, limits)
+    }
+
+    fn open(
+        options: PgConnectOptions,
+        private: Option<Private>,
+        shown: &str,
+        profile: Arc<Profile>,
+        limits: StatementLimits,
+    ) -> Result<Self, PostgresError> {
+        let internal = |error: std::io::Error| EngineError::new(ErrorClass::ConnectionLost, error.to_string());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(internal)?;
+        let options =
+            options.application_name("caqtus").log_statements(log::LevelFilter::Off).statement_cache_capacity(0);
+        let schema = format!("caqtus_{}_{:x}", std::process::id(), clock::unix_nanos() & 0xffff);
+        let (version, build_id) = (String::new(), String::new());
+        let mut postgres = Self {
+            connection: None,
+            runtime,
+            options,
+            private,
+            profile,
+            limits,
+            schema,
+            version,
+            build_id,
+            savepoint: false,
+        };
+        // A private server may still be starting up when its socket answers.
+        let deadline = clock::now() + RETURN_MAX;
+        while let Err(error) = postgres.connect() {
+            if error.code != RECOVERING || clock::now() > deadline {
+                let message = connect_advice(&error);
+                return Err(PostgresError::Connect { url: shown.to_owned(), message });
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let one = |rows: Vec<Row>| rows.into_iter().flatten().next().map_or_else(String::new, text_of);
+        postgres.version = one(postgres.send("SHOW server_version")?);
+        postgres.build_id = one(postgres.send("SELECT version()")?);
+        let objects: Vec<String> = postgres.send(FOREIGN)?.into_iter().flatten().map(text_of).collect();
+        if !objects.is_empty() {
+            return Err(PostgresError::Foreign { url: shown.to_owned(), objects: objects.join(", ") });
+        }
+        postgres.reset()?;
+        Ok(postgres)
+    }
+
+    fn connect(&mut self) -> Result<(), EngineError> {
+        let limit = Duration::from_secs(10);
+        let connecting = self.options.connect();
+        let connected = self.runtime.block_on(async { tokio::time::timeout(limit, connecting).await });
+        match connected {
+            Ok(Ok(connection)) => {
+                self.connection = Some(connection);
+                Ok(())
+            }
+            Ok(Err(error)) => Err(match error.as_database_error() {
+                Some(said) => self.reported(said),
+                None => EngineError::new(ErrorClass::ConnectionLost, error.to_string()),
+            }),
+            Err(_) => Err(EngineError::new(ErrorClass::ConnectionLost, "no answer within 10 seconds")),
+        }
+    }
+
+    fn reported(&self, error: &(dyn sqlx::error::DatabaseError + 'static)) -> EngineError {
+        let code = error.code().map(|code| code.into_owned()).unwrap_or_default();
+        EngineError { class: self.profile.error_class(&code), code, message: error.message().to_owned() }
+    }
+
+    /// Sends statements in one message and collects the rows of all.
+    fn send(&mut self, sql: &str) -> Result<Vec<Row>, EngineError> {
+        let Some(connection) = self.connection.as_mut() else {
+            return Err(EngineError::new(ErrorClass::ConnectionLost, "there is no connection"));
+        };
+        let limits = self.limits;
+        let work = async {
+            let mut rows = Vec::new();
+            let mut stream = sqlx::raw_sql(AssertSqlSafe(sql)).fetch(connection);
+            while let Some(row) = stream.try_next().await? {
+                if rows.len() as u64 >= limits.rows_max {
+                    return Ok(Err(EngineError::too_many_rows(limits)));
+                }
+                rows.push(read_row(&row)?);
+            }
+            Ok(Ok(rows))
+        };
+        let limit = Duration::from_millis(limits.time_max_ms) + PATIENCE;
+        let done: Result<Result<Result<_, EngineError>, sqlx::Error>, _> =
+            self.runtime.block_on(async { tokio::time::timeout(limit, work).await });
+        match done {
+            Ok(Ok(rows)) => rows,
+            Ok(Err(error)) => Err(match error.as_database_error() {
+                Some(said) => {
+                    let error = self.reported(said);
+                    if error.class == ErrorClass::ConnectionLost {
+                        self.connection = None;
+                    }
+                    error
+                }
+                None => self.failed(&error),
+            }),
+            Err(_) => Err(self.hangs()),
+        }
+    }
+
+    /// An error that is not the server's own.
+    fn failed(&mut self, error: &sqlx::Error) -> EngineError {
+        match error {
+            sqlx::Error::Io(_) => self.lost(&error.to_string()),
+            // The client cannot read a type of the result, such as a multirange, and is left amid an answer.
+            _ => {
+                self.connection = None;
+                EngineError::new(ErrorClass::Unsupported, format!("the client: {error}"))
+            }
+        }
+    }
+
+    /// The connection ended without a word: did the server crash?
+    fn lost(&mut self, message: &str) -> EngineError {
+        self.connection = None;
+        let crash = |how: &str| EngineError::new(ErrorClass::Crash, format!("the server crashed: {how}"));
+        if let Some(Private { server, .. }) = self.private.as_mut() {
+            // The postmaster writes down how a backend ended, a moment after the connection does.
+            let mut news = String::new();
+            for _ in 0..50 {
+                news.push_str(&server.news());
+                let line = news.lines().find(|line| is_crash(line));
+                if let Some(line) = line {
+                    return crash(line);
+                }
+                if let Some(ended) = server.ended() {
+                    return EngineError::new(
+                        if ended.crashed { ErrorClass::Crash } else { ErrorClass::ConnectionLost },
+                        format!("the server ended: {}", ended.how),
+                    );
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        } else if let Err(error) = self.connect()
+            && error.code == RECOVERING
+        {
+            // After a crash the server starts all over, which it says to whoever connects meanwhile.
+            return crash("it is recovering");
+        }
+        EngineError::new(ErrorClass::ConnectionLost, message.to_owned())
+    }
+
+    /// The statement runs on after the server was told to end it.
+    fn hangs(&mut self) -> EngineError {
+        self.connection = None;
+        // A server of our own is started anew by the next reset; another one keeps the statement, which is not ours to kill
+        // from outside.
+        if let Some(private) = self.private.take() {
+            let Private { server, programs, data, room } = private;
+            drop(server);
+            if let Ok(server) = programs::start(&programs, &data, &room) {
+                self.private = Some(Private { server, programs, data, room });
+            }
+        }
+        EngineError::new(ErrorClass::Hang, "the statement went on after its time limit")
+    }
+
+    /// Reaches the server again, starting it if it is ours and ended.
+    fn reconnect(&mut self) -> Result<(), EngineError> {
+        let deadline = clock::now() + RETURN_MAX;
+        loop {
+            if let Some(Private { server, programs, data, room }) = self.private.as_mut()
+                && server.ended().is_some()
+            {
+                // What ran in it is gone, and its lock file with it.
+                let _ = std::fs::remove_file(data.join("postmaster.pid"));
+                let failed = |error: ServerError| EngineError::new(ErrorClass::ConnectionLost, error.to_string());
+                *server = programs::start(programs, data, room).map_err(failed)?;
+            }
+            match self.connect() {
+                Ok(()) => return Ok(()),
+                Err(error) if clock::now() > deadline => return Err(error),
+                Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+
+    /// Runs statements behind a savepoint, and goes back to it if they fail.
+    fn guarded(&mut self, sql: &str, back: &str) -> Result<Vec<Row>, EngineError> {
+        let result = self.send(sql);
+        if result.is_err() && self.connection.is_some() {
+            self.send(back)?;
+        }
+        result
+    }
+}
+
+/// Tables and views that are not the system's, not an extension's, and not ours.
+const FOREIGN: &str = r"SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^(pg_|caqtus_)'
+AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e') ORDER BY 1 LIMIT 3";
+
+/// Whether a line of the log says that a backend crashed.
+fn is_crash(line: &str) -> bool {
+    line.contains("was terminated by signal") || line.contains("TRAP:") || line.contains("PANIC:")
+}
+
+fn text_of(value: Value) -> String {
+    match value {
+        Value::Text(text) => String::from_utf8_lossy(&text).into_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// The URL as it may be shown.
+pub(super) fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    match rest.rsplit_once('@') {
+        Some((login, place)) => {
+            let user = login.split(':').next().unwrap_or_default();
+            format!("{scheme}://{user}@{place}")
+        }
+        None => url.to_owned(),
+    }
+}
+
+/// What to do about a connection that was refused.
+fn connect_advice(error: &EngineError) -> String {
+    let advice = match error.code.as_str() {
+        "28P01" | "28000" => "; check user and password in the URL",
+        "3D000" => "; make the database with `CREATE DATABASE`, empty and for Caqtus alone",
+        "53300" => "; too many connections: use fewer --workers",
+        "" => "; check host and port, and that the server runs",
+        _ => "",
+    };
+    format!("{}{advice}", error.message)
+}
+
+fn read_row(row: &PgRow) -> Result<Row, sqlx::Error> {
+    (0..row.len()).map(|column| row.try_get_raw(column).map(|value| read_value(&value))).collect()
+}
+
+/// A value in text form.
+fn read_value(value: &PgValueRef<'_>) -> Value {
+    let Ok(text) = value.as_str() else { return Value::Null };
+    let ty = sqlx::ValueRef::type_info(value);
+    match ty.name() {
+        "BOOL" => Value::Bool(text == "t"),
+        "INT2" | "INT4" | "INT8" | "NUMERIC" => number(text),
+        "FLOAT4" | "FLOAT8" => text.parse().map_or_else(|_| Value::Text(text.as_bytes().to_vec()), Value::Real),
+        "BYTEA" => Value::Blob(bytes(text)),
+        _ => Value::Text(text.as_bytes().to_vec()),
+    }
+}
+
+/// The bytes of `\x6162`.
+fn bytes(text: &str) -> Vec<u8> {
+    let digits = text.strip_prefix("\\x").unwrap_or(text).as_bytes();
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|d| u8::try_from(d).ok()).unwrap_or(0);
+    digits.chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
+}
+
+impl Connection for Postgres {
+    fn version(&self) -> String {
+        self.version.split(' ').next().unwrap_or_default().to_owned()
+    }
+
+    fn build_id(&self) -> String {
+        self.build_id.clone()
+    }
+
+    fn reset(&mut self) -> Result<(), EngineError> {
+        if self.connection.is_none() {
+            self.reconnect()?;
+        }
+        self.savepoint = false;
+        let limit = self.profile.time_limit.clone().unwrap_or_else(|| "SELECT 1".to_owned());
+        let limit = limit.replace("#MS", &self.limits.time_max_ms.to_string());
+        let schema = &self.schema;
+        let sql = format!(
+            "ROLLBACK; BEGIN; SET LOCAL client_min_messages = error; CREATE SCHEMA {schema}; \
+             SET LOCAL search_path = {schema}; {limit}"
+        );
+        self.send(&sql).map(drop)
+    }
+
+    fn execute(&mut self, sql: &str) -> Result<(), EngineError> {
+        let release = if std::mem::take(&mut self.savepoint) { "RELEASE SAVEPOINT q; " } else { "" };
+        let sql = format!("{release}SAVEPOINT s; {sql}; RELEASE SAVEPOINT s");
+        self.guarded(&sql, "ROLLBACK TO SAVEPOINT s; RELEASE SAVEPOINT s").map(drop)
+    }
+
+    fn rows(&mut self, sql: &str) -> Result<Vec<Row>, EngineError> {
+        let back = "ROLLBACK TO SAVEPOINT q";
+        if self.savepoint {
+            return self.guarded(sql, back);
+        }
+        self.send("SAVEPOINT q")?;
+        self.savepoint = true;
+        self.guarded(sql, back)
+    }
+
+    fn types(&mut self, sql: &str) -> Result<Option<Vec<Option<SqlType>>>, EngineError> {
+        if !self.savepoint {
+            self.send("SAVEPOINT q")?;
+            self.savepoint = true;
+        }
+        let Some(connection) = self.connection.as_mut() else {
+            return Err(EngineError::new(ErrorClass::ConnectionLost, "there is no connection"));
+        };
+        let prepared = self.runtime.block_on(async {
+            let statement = connection.prepare(sqlx::SqlSafeStr::into_sql_str(AssertSqlSafe(sql.to_owned()))).await?;
+            Ok::<_, sqlx::Error>(statement.columns().iter().map(|c| type_of(c.type_info().name())).collect())
+        });
+        match prepared {
+            Ok(types) => Ok(Some(types)),
+            Err(error) => match error.as_database_error() {
+                Some(said) => {
+                    let error = self.reported(said);
+                    self.send("ROLLBACK TO SAVEPOINT q")?;
+                    Err(error)
+                }
+                None => Err(self.failed(&error)),
+            },
+        }
+    }
+
+    /// Behind a savepoint, because RESET would put back the server's setting rather than the one before.
+    fn turn(&mut self, switch: &Switch, on: bool) -> Result<(), EngineError> {
+        let release = if std::mem::take(&mut self.savepoint) { "RELEASE SAVEPOINT q; " } else { "" };
+        let back = "ROLLBACK TO SAVEPOINT w; RELEASE SAVEPOINT w";
+        if on {
+            self.guarded(&format!("{release}SAVEPOINT w; {}", switch.on.join("; ")), back).map(drop)
+        } else {
+            self.send(back).map(drop)
+        }
+    }
+
+    fn server_cpu(&self) -> Option<Duration> {
+        self.private.as_ref().map(|private| private.server.cpu_time())
+    }
+}
+
+fn type_of(name: &str) -> Option<SqlType> {
+    match name {
+        "BOOL" => Some(SqlType::Boolean),
+        "INT2" | "INT4" | "INT8" => Some(SqlType::Int),
+        "FLOAT8" => Some(SqlType::Real),
+        "TEXT" | "VARCHAR" => Some(SqlType::Text),
+        "BYTEA" => Some(SqlType::Blob),
+        _ => None,
+    }
+}

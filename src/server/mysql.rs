@@ -1,0 +1,102 @@
+//! MariaDB's programs, and a private server of them.
+
+use super::private::{Room, Server};
+use super::{ServerError, command, find_program, postgres, succeed};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// MariaDB's programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Programs {
+    /// The server.
+    pub server: PathBuf,
+    /// What makes a data directory.
+    pub install: PathBuf,
+    /// The directory above all of them, where it is not the system's.
+    pub base: Option<PathBuf>,
+}
+
+impl Programs {
+    /// Those below a directory, as a package lays them out.
+    pub fn below(base: &Path) -> Option<Self> {
+        let find = |names: &[&str]| {
+            let dirs = ["usr/sbin", "usr/bin", "bin", "sbin", "scripts"];
+            let all = dirs.iter().flat_map(|dir| names.iter().map(move |name| base.join(dir).join(name)));
+            all.into_iter().find(|path| path.is_file())
+        };
+        let server = find(&["mariadbd", "mysqld"])?;
+        let install = find(&["mariadb-install-db", "mysql_install_db"])?;
+        Some(Self { server, install, base: Some(base.to_path_buf()) })
+    }
+
+    /// Those of this machine.
+    pub fn found() -> Result<Self, ServerError> {
+        let hint = "run `caqtus dbms install mariadb` or install mariadb-server".to_owned();
+        let missing = || ServerError::NotInstalled { engine: "MariaDB", hint };
+        let server = find_program("mariadbd").or_else(|| find_program("mysqld"));
+        let install = find_program("mariadb-install-db").or_else(|| find_program("mysql_install_db"));
+        server.zip(install).map(|(server, install)| Self { server, install, base: None }).ok_or_else(missing)
+    }
+
+    /// A command with the libraries and messages that lie beside the programs.
+    fn command(&self, program: &Path, room: &Room) -> Command {
+        let mut command = command(program, room.account);
+        command.arg("--no-defaults");
+        if let Some(base) = &self.base {
+            let libraries =
+                ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib", "lib"].map(|d| base.join(d));
+            command.env("LD_LIBRARY_PATH", std::env::join_paths(libraries).unwrap_or_default());
+            let inner = if base.join("usr/share").exists() { base.join("usr") } else { base.clone() };
+            command.arg(format!("--basedir={}", inner.display()));
+            for share in ["share/mysql", "share"].map(|d| inner.join(d)) {
+                if share.join("english").exists() {
+                    command.arg(format!("--lc-messages-dir={}", share.display()));
+                    break;
+                }
+            }
+        }
+        command
+    }
+}
+
+/// The socket of a server.
+pub fn socket(room: &Room) -> PathBuf {
+    room.dir.join("sock")
+}
+
+/// Settings that make a server fast whose data nobody needs.
+const SETTINGS: [&str; 13] = [
+    "--skip-networking",
+    "--skip-log-bin",
+    "--innodb-flush-log-at-trx-commit=0",
+    "--innodb-buffer-pool-size=32M",
+    "--innodb-log-file-size=16M",
+    "--innodb-doublewrite=0",
+    "--innodb-flush-method=nosync",
+    "--sync-frm=0",
+    "--performance-schema=OFF",
+    "--innodb-stats-persistent=0",
+    "--aria-checkpoint-interval=0",
+    "--max-connections=10",
+    "--key-buffer-size=8M",
+];
+
+/// Makes a data directory.
+pub fn make_data(programs: &Programs, data_dir: &Path, room: &Room) -> Result<PathBuf, ServerError> {
+    room.data(data_dir, &programs.install, |data| {
+        super::private_dir(data, room.account)?;
+        let mut install = programs.command(&programs.install, room);
+        install.arg(format!("--datadir={}", data.display()));
+        succeed(install.args(["--auth-root-authentication-method=normal", "--skip-test-db"]))
+    })
+}
+
+/// Starts a server and waits until it answers.
+pub fn start(programs: &Programs, data: &Path, room: &Room) -> Result<Server, ServerError> {
+    let mut mariadbd = programs.command(&programs.server, room);
+    mariadbd.arg(format!("--datadir={}", data.display())).arg(format!("--socket={}", socket(room).display()));
+    mariadbd.args(SETTINGS);
+    let mut server = Server::start(mariadbd, room)?;
+    postgres::wait(&mut server, "mariadbd", &socket(room))?;
+    Ok(server)
+}

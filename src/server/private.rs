@@ -1,0 +1,307 @@
+//! A server for one process, in memory: it ends, and its directory goes, when that process ends in whatever way.
+//!
+//! A shell watches: it reads from a pipe whose other end this process holds, so it wakes when this process is gone, stops
+//! the server and removes the directory. What a power failure or a kill of both leaves behind, the next start removes.
+
+use super::{Account, ServerError, file, private_dir};
+use rustix::fs::statvfs;
+use rustix::process::{Pid, Signal, getuid, kill_process};
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The start of the names of directories.
+const PREFIX: &str = "caqtus-server-";
+
+/// Memory that a server's directory needs, at least.
+const BYTES_MIN: u64 = 400 << 20;
+
+/// How long a server may take until it answers.
+pub const START_MAX: Duration = Duration::from_secs(20);
+
+/// Servers that this program has started.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// A directory in memory for one server. Removed on drop, after the server in it.
+#[derive(Debug)]
+pub struct Room {
+    /// The directory.
+    pub dir: PathBuf,
+    /// Who uses it.
+    pub account: Option<Account>,
+    /// Its end wakes the watching shell.
+    watcher: Child,
+    /// Locked as long as it is in use.
+    _lock: File,
+}
+
+/// What the watching shell runs, with the directory as its argument.
+const WATCH: &str = "read -r _; pid=$(cat \"$1/pid\" 2>/dev/null); if [ -n \"$pid\" ]; then kill -QUIT $pid 2>/dev/null; \
+                     i=0; while kill -0 $pid 2>/dev/null && [ $i -lt 10 ]; do i=$((i+1)); sleep 0.05; done; \
+                     kill -KILL $pid 2>/dev/null; fi; rm -rf \"$1\"";
+
+impl Room {
+    /// Makes a directory, in memory if there is enough of it, and removes those that nobody uses any more.
+    pub fn open(data_dir: &Path, account: Option<Account>) -> Result<Self, ServerError> {
+        let memory = Path::new("/dev/shm");
+        let free = |dir: &Path| statvfs(dir).map_or(0, |stat| stat.f_bavail.saturating_mul(stat.f_frsize));
+        let parent = if free(memory) >= BYTES_MIN { memory.to_path_buf() } else { super::place(data_dir, "servers")? };
+        fs::create_dir_all(&parent).map_err(file(&parent))?;
+        remove_stale(&parent);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let dir = parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
+        private_dir(&dir, account)?;
+        let path = dir.join("lock");
+        let lock = File::create(&path).map_err(file(&path))?;
+        lock.lock().map_err(file(&path))?;
+        let mut watcher = Command::new("/bin/sh");
+        // Ctrl-C is for this program alone.
+        watcher.args(["-c", WATCH, "sh"]).arg(&dir).process_group(0);
+        let watcher = watcher.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let failed =
+            |error: std::io::Error| ServerError::Program { program: "/bin/sh".to_owned(), message: error.to_string() };
+        Ok(Self { dir, account, watcher: watcher.map_err(failed)?, _lock: lock })
+    }
+}
+
+impl Room {
+    /// The server's data: a copy of what was made by the same program before, or made anew. `program` is what makes it.
+    pub fn data(
+        &self,
+        data_dir: &Path,
+        program: &Path,
+        make: impl FnOnce(&Path) -> Result<(), ServerError>,
+    ) -> Result<PathBuf, ServerError> {
+        let data = self.dir.join("data");
+        // Another build of the program may want other data.
+        let modified = fs::metadata(program).map(|m| (m.len(), m.mtime())).unwrap_or_default();
+        let name = super::name_of(&program.join(format!("{modified:?}")));
+        let template = template_dir(data_dir).join(name);
+        let mut copy = super::command(Path::new("cp"), self.account);
+        if template.exists() && super::succeed(copy.arg("-a").arg(&template).arg(&data)).is_ok() {
+            return Ok(data);
+        }
+        let _ = fs::remove_dir_all(&data);
+        make(&data)?;
+        // For the next start. One that cannot leave a copy is slower and nothing else.
+        let fresh = template.with_extension(std::process::id().to_string());
+        let made = fs::create_dir_all(template_dir(data_dir)).is_ok()
+            && super::succeed(Command::new("cp").arg("-a").arg(&data).arg(&fresh)).is_ok()
+            && fs::rename(&fresh, &template).is_ok();
+        if !made {
+            let _ = fs::remove_dir_all(&fresh);
+        }
+        Ok(data)
+    }
+}
+
+/// Where copies of fresh data are: in the data directory, or where the accounts that root's servers run as can read them.
+fn template_dir(data_dir: &Path) -> PathBuf {
+    if getuid().is_root() { PathBuf::from("/var/lib/caqtus/templates") } else { data_dir.join("templates") }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        // The shell reads the end of its input, and removes the directory.
+        drop(self.watcher.stdin.take());
+        let _ = self.watcher.wait();
+    }
+}
+
+/// Removes directories whose program is gone, with the server that may still run there.
+fn remove_stale(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let dir = entry.path();
+        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            continue;
+        }
+        // A directory without a lock is being made, by a program that is then its own to clean up, or belongs to
+        // somebody else.
+        let Ok(lock) = File::open(dir.join("lock")) else { continue };
+        if lock.try_lock().is_ok() {
+            if let Ok(pid) = fs::read_to_string(dir.join("pid")) {
+                stop(pid.trim(), &dir);
+            }
+            let _ = fs::remove_dir_all(&dir);
+        }
+    }
+}
+
+/// Kills a process that runs in the directory; another that has its number by now does not name it.
+fn stop(pid: &str, dir: &Path) {
+    let line = fs::read(Path::new("/proc").join(pid).join("cmdline")).unwrap_or_default();
+    if String::from_utf8_lossy(&line).contains(&*dir.to_string_lossy()) {
+        let _ = Command::new("kill").args(["-KILL", pid]).stderr(Stdio::null()).status();
+    }
+}
+
+/// How a server that runs no more ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// In words.
+    pub how: String,
+    /// Whether by a signal that a process raises itself.
+    pub crashed: bool,
+}
+
+/// A running server.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    log: PathBuf,
+    /// How much of the log was read.
+    read: u64,
+}
+
+impl Server {
+    /// Starts a server in a room.
+    pub fn start(mut command: Command, room: &Room) -> Result<Self, ServerError> {
+        let path = room.dir.join("log");
+        let log = File::options().create(true).append(true).open(&path).map_err(file(&path))?;
+        let copy = log.try_clone().map_err(file(&path))?;
+        let read = log.metadata().map_or(0, |m| m.len());
+        let program = command.get_program().to_string_lossy().into_owned();
+        let failed = |error: std::io::Error| ServerError::Program { program, message: error.to_string() };
+        let child = command.process_group(0).stdin(Stdio::null()).stdout(log).stderr(copy).spawn().map_err(failed)?;
+        let pid = room.dir.join("pid");
+        fs::write(&pid, child.id().to_string()).map_err(file(&pid))?;
+        Ok(Self { child, log: path, read })
+    }
+
+    /// How it ended, if it did.
+    pub fn ended(&mut self) -> Option<Ended> {
+        let status = self.child.try_wait().ok().flatten()?;
+        let crashed = status.signal().is_some_and(|signal| CRASH_SIGNALS.contains(&signal));
+        Some(Ended { how: status.to_string(), crashed })
+    }
+
+    /// What it wrote to its log since this was asked last.
+    pub fn news(&mut self) -> String {
+        let mut text = Vec::new();
+        if let Ok(mut log) = File::open(&self.log)
+            && log.seek(SeekFrom::Start(self.read)).is_ok()
+            && log.read_to_end(&mut text).is_ok()
+        {
+            self.read += text.len() as u64;
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// CPU time of it and its children so far, those that ended included.
+    pub fn cpu_time(&self) -> Duration {
+        cpu_of_tree(self.pid())
+    }
+}
+
+/// Signals by which a process ends itself: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS. Any other comes from
+/// outside and says nothing about the engine.
+pub const CRASH_SIGNALS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
+
+/// CPU time of a process and its children, from the kernel's accounts (proc(5)).
+fn cpu_of_tree(root: u32) -> Duration {
+    // Ticks a second, the same on every Linux that user space sees.
+    const TICKS: u64 = 100;
+    let mut sum = 0;
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
+        // The name is in parentheses and may contain any of what follows.
+        let Some((_, rest)) = stat.rsplit_once(')') else { continue };
+        let fields: Vec<u64> = rest.split_whitespace().map(|field| field.parse().unwrap_or(0)).collect();
+        let own = pid == root;
+        if own || fields.get(1) == Some(&u64::from(root)) {
+            // utime and stime, and for the server itself those of children that ended.
+            sum += fields[11] + fields[12] + if own { fields[13] + fields[14] } else { 0 };
+        }
+    }
+    Duration::from_millis(sum * 1000 / TICKS)
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // At once, and without a trace: nothing in it is worth keeping.
+        if let Some(pid) = Pid::from_raw(i32::try_from(self.child.id()).unwrap_or_default()) {
+            let _ = kill_process(pid, Signal::QUIT);
+        }
+        for _ in 0..20 {
+            if matches!(self.child.try_wait(), Ok(None)) {
+                std::thread::sleep(Duration::from_millis(25));
+            }
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alive(pid: u32) -> bool {
+        fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+    }
+
+    #[test]
+    fn a_server_ends_with_its_room() {
+        let data = tempfile::tempdir().expect("a directory");
+        let room = Room::open(data.path(), None).expect("a room");
+        let mut command = Command::new("sleep");
+        command.arg("1000");
+        let server = Server::start(command, &room).expect("starts");
+        let (pid, dir) = (server.pid(), room.dir.clone());
+        assert!(alive(pid) && dir.join("log").exists());
+        drop(server);
+        assert!(!alive(pid));
+        drop(room);
+        assert!(!dir.exists());
+    }
+
+    #[test]
+    fn how_a_server_ended_is_known() {
+        let data = tempfile::tempdir().expect("a directory");
+        let room = Room::open(data.path(), None).expect("a room");
+        let ended = |script: &str| {
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", script]);
+            let mut server = Server::start(command, &room).expect("starts");
+            for _ in 0..200 {
+                if let Some(ended) = server.ended() {
+                    return (ended.crashed, server.news());
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            panic!("`{script}` did not end");
+        };
+        assert_eq!(ended("echo word; kill -SEGV $$"), (true, "word\n".to_owned()));
+        assert_eq!(ended("kill -KILL $$"), (false, String::new()));
+        assert_eq!(ended("exit 3"), (false, String::new()));
+    }
+
+    #[test]
+    fn what_a_killed_program_left_behind_is_removed() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let (stale, used) = (parent.path().join("caqtus-server-1-0"), parent.path().join("caqtus-server-2-0"));
+        for dir in [&stale, &used] {
+            fs::create_dir(dir).expect("makes");
+            File::create(dir.join("lock")).expect("makes");
+        }
+        let lock = File::open(used.join("lock")).expect("opens");
+        lock.lock().expect("locks");
+        // A process that runs in the directory, as its command line says.
+        let mut left = Command::new("tail").arg("-f").arg(stale.join("lock")).spawn().expect("starts");
+        fs::write(stale.join("pid"), left.id().to_string()).expect("writes");
+        remove_stale(parent.path());
+        assert!(!stale.exists() && used.exists());
+        assert!(left.wait().expect("ends").signal().is_some());
+    }
+}
