@@ -7,7 +7,7 @@ PROVER = ./target/release/caqtus-prover
 # For `make proofs`, seconds per pair. Long, so that the repeatable limits decide and not the machine.
 PROOF_DEADLINE ?= 120
 
-.PHONY: demo postgresql proofs prover queries test tools z3
+.PHONY: demo engines postgresql proofs prover queries test tools z3
 
 # Builds, fetches and builds an old SQLite, hunts on it, and shows the first finding there and on the current version.
 demo: tools
@@ -57,7 +57,7 @@ queries:
 	  DATABASE_URL="$(DATABASE_URL)" cargo check
 
 # The same checks as in continuous integration.
-test: tools z3 postgresql
+test: tools z3 postgresql engines
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --workspace --locked
@@ -77,6 +77,15 @@ postgresql:
 	if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -y -q --no-install-recommends postgresql; \
 	elif command -v sudo >/dev/null; then sudo apt-get update -q && sudo apt-get install -y -q --no-install-recommends postgresql; \
 	else echo "PostgreSQL is missing: install it (Debian: apt-get install postgresql)"; exit 1; fi
+
+# For the tests on other engines: MariaDB's server, and npm, which carries DuckDB.
+engines:
+	@missing=; { command -v mariadbd || ls /usr/sbin/mariadbd; } >/dev/null 2>&1 || missing="mariadb-server"; \
+	command -v npm >/dev/null || missing="$$missing npm"; \
+	test -z "$$missing" && exit 0; \
+	if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -y -q --no-install-recommends $$missing; \
+	elif command -v sudo >/dev/null; then sudo apt-get update -q && sudo apt-get install -y -q --no-install-recommends $$missing; \
+	else echo "Missing for the tests: $$missing (Debian: apt-get install $$missing)"; exit 1; fi
 
 # Debian 12's libz3 (4.8.12) hangs on time-outs, so a current one comes from its PyPI wheel.
 Z3_VERSION = 5.4.0.0

@@ -1,5 +1,6 @@
-//! Migrations are embedded in the program; without this a new one would not be noticed.
+//! Migrations and the corpus are embedded in the program; without this a new file would not be noticed.
 
 fn main() {
     println!("cargo::rerun-if-changed=migrations");
+    println!("cargo::rerun-if-changed=corpus");
 }

@@ -6,6 +6,7 @@ use super::postgres::without_password;
 use super::{Connection, EngineError, ErrorClass, StatementLimits, number};
 use crate::clock;
 use crate::compare::Row;
+use crate::config::password;
 use crate::server::mysql::{self as programs, Programs};
 use crate::server::private::{Room, Server};
 use crate::server::{Account, ServerError};
@@ -122,7 +123,11 @@ impl Mysql {
             scheme,
             source: Box::new(source),
         })?;
-        Self::open(OptsBuilder::from_opts(options).prefer_socket(false), None, &shown, profile, limits)
+        let mut options = OptsBuilder::from_opts(options).prefer_socket(false);
+        if let Some(password) = password() {
+            options = options.pass(Some(password));
+        }
+        Self::open(options, None, &shown, profile, limits)
     }
 
     fn open(

@@ -7,6 +7,7 @@
 use super::{Connection, EngineError, ErrorClass, StatementLimits, number};
 use crate::clock;
 use crate::compare::Row;
+use crate::config::password;
 use crate::server::postgres::{self as programs, PORT, Programs};
 use crate::server::private::{Room, Server};
 use crate::server::{Account, ServerError};
@@ -15,6 +16,7 @@ use crate::sql::types::{SqlType, Value};
 use futures::TryStreamExt as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgRow, PgValueRef};
 use sqlx::{AssertSqlSafe, Column as _, ConnectOptions as _, Executor as _, Row as _, Statement as _, TypeInfo as _};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
@@ -114,6 +116,10 @@ impl Postgres {
         let shown = without_password(url);
         let options = PgConnectOptions::from_str(url)
             .map_err(|source| PostgresError::Url { url: shown.clone(), source: Box::new(source) })?;
+        let options = match password() {
+            Some(password) => options.password(&password),
+            None => options,
+        };
         Self::open(options, None, &shown, profile, limits)
     }
 
@@ -180,7 +186,7 @@ impl Postgres {
     }
 
     fn reported(&self, error: &(dyn sqlx::error::DatabaseError + 'static)) -> EngineError {
-        let code = error.code().map(|code| code.into_owned()).unwrap_or_default();
+        let code = error.code().map(Cow::into_owned).unwrap_or_default();
         EngineError { class: self.profile.error_class(&code), code, message: error.message().to_owned() }
     }
 
@@ -222,14 +228,12 @@ impl Postgres {
 
     /// An error that is not the server's own.
     fn failed(&mut self, error: &sqlx::Error) -> EngineError {
-        match error {
-            sqlx::Error::Io(_) => self.lost(&error.to_string()),
-            // The client cannot read a type of the result, such as a multirange, and is left amid an answer.
-            _ => {
-                self.connection = None;
-                EngineError::new(ErrorClass::Unsupported, format!("the client: {error}"))
-            }
+        if let sqlx::Error::Io(_) = error {
+            return self.lost(&error.to_string());
         }
+        // The client cannot read a type of the result, such as a multirange, and is left amid an answer.
+        self.connection = None;
+        EngineError::new(ErrorClass::Unsupported, format!("the client: {error}"))
     }
 
     /// The connection ended without a word: did the server crash?

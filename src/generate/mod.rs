@@ -123,8 +123,10 @@ impl Capabilities {
             let on = all_run(&switch.on);
             all_run(&switch.off) && on
         };
-        let switches = profile.switches.iter().filter(|switch| turns(switch)).cloned().map(Arc::new).collect();
+        let switches: Vec<Arc<Switch>> =
+            profile.switches.iter().filter(|switch| turns(switch)).cloned().map(Arc::new).collect();
         Self {
+            profile,
             grammar,
             joins,
             table_options,
@@ -135,7 +137,6 @@ impl Capabilities {
             switches,
             foreign_keys,
             snippets,
-            profile,
         }
     }
 

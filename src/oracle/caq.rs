@@ -109,18 +109,21 @@ impl CaqOracle {
     }
 }
 
+/// Says whether the target takes a query on the database that statements make, or why not.
+type Accepts<'a> = &'a mut dyn FnMut(&[String], &str) -> Result<(), String>;
+
 /// The members of these that run on the target with every expression NULL and every table a plain one, and why the others
 /// do not.
 fn accepted_members(
     class: &OracleClass,
     members: &[usize],
     capabilities: &Capabilities,
-    accepts: &mut impl FnMut(&[String], &str) -> Result<(), String>,
+    accepts: Accepts,
 ) -> (Vec<usize>, Vec<(usize, String)>) {
     // Not every table that is generated is accepted.
     let databases = (0..DATABASES_TRIED).map(|seed| database(class, capabilities, &mut stream(seed, &[])));
     let databases: Vec<Database> = databases.collect();
-    let all_there = |database: &&Database, accepts: &mut dyn FnMut(&[String], &str) -> Result<(), String>| {
+    let all_there = |database: &&Database, accepts: Accepts| {
         let tables: Vec<String> =
             database.tables.iter().map(|table| format!("(SELECT COUNT(*) FROM {})", table.name)).collect();
         tables.is_empty() || accepts(&database.epochs[0], &format!("SELECT {}", tables.join(", "))).is_ok()

@@ -212,13 +212,22 @@ impl DuckDb {
             let text = (self.api.result_error)(ptr::from_mut(result));
             let message =
                 if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().into_owned() };
-            ((self.api.result_error_type)(ptr::read(result)), message)
+            // Where a statement failed before it ran, versions before 1.4 hand over nothing to read the kind from.
+            let kind = result.has_data().then(|| (self.api.result_error_type)(ptr::read(result)));
+            (kind, message)
         };
-        let code = usize::try_from(kind).ok().and_then(|kind| ERROR_TYPES.get(kind)).copied().unwrap_or_default();
-        let class = self.profile.error_class(code);
+        let named = kind.and_then(|kind| usize::try_from(kind).ok()).and_then(|kind| ERROR_TYPES.get(kind));
+        let code = named.map_or_else(|| code_of(&message), |name| (*name).to_owned());
+        let class = self.profile.error_class(&code);
         self.broken |= class == ErrorClass::Internal;
-        EngineError { class, code: code.to_owned(), message }
+        EngineError { class, code, message }
     }
+}
+
+/// The kind of an error as its text starts: `Out of Range Error: …` is `OUT_OF_RANGE`.
+fn code_of(message: &str) -> String {
+    let kind = message.split_once(" Error").map_or("", |(kind, _)| kind);
+    kind.to_ascii_uppercase().replace(' ', "_")
 }
 
 /// Reads one cell.

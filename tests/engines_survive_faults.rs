@@ -1,0 +1,218 @@
+//! Every kind of engine survives what happens to it: statements that do not end, crashes, servers that go and come back,
+//! and what is not there is said.
+
+mod support;
+
+use caqtus::catalogue;
+use caqtus::config::STATEMENT_LIMITS;
+use caqtus::dbms::target::Target;
+use caqtus::dbms::{Connection, ErrorClass, StatementLimits};
+use caqtus::sql::types::{SqlType, Value};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use support::engines::{self, PgServer};
+use support::{Caqtus, kill, processes_naming};
+
+const SHORT: StatementLimits = StatementLimits { time_max_ms: 300, ..STATEMENT_LIMITS };
+
+fn open(target: &str, data: &Path) -> Box<dyn Connection> {
+    let target: Target = target.parse().expect("a target");
+    target.open(data, SHORT).unwrap_or_else(|e| panic!("{target}: {e:?}"))
+}
+
+fn class(connection: &mut dyn Connection, sql: &str) -> ErrorClass {
+    match connection.rows(sql) {
+        Err(error) => error.class,
+        Ok(rows) => panic!("{sql}: {rows:?}"),
+    }
+}
+
+/// What holds on every engine: errors have their classes, a failed statement leaves the database as it was, time is
+/// bounded, types are read, and a reset gives an empty database.
+fn answers(target: &str, data: &Path, endless: &str) {
+    let mut connection = open(target, data);
+    let db = connection.as_mut();
+    let profile = catalogue::profile(target.split(['@', ':']).next().expect("a name")).expect("shipped");
+    for round in 0..2 {
+        for statement in &profile.start {
+            db.execute(statement).unwrap_or_else(|e| panic!("{statement}: {e}"));
+        }
+        let name = |ty: SqlType| profile.types[&ty][0].clone();
+        let (int, text, real) = (name(SqlType::Int), name(SqlType::Text), name(SqlType::Real));
+        db.execute(&format!("CREATE TABLE t(a {int} PRIMARY KEY, b {text}, c {real})")).expect("creates");
+        db.execute("INSERT INTO t VALUES (1, 'x', NULL), (2, 'ü''', 0.5)").expect("inserts");
+        assert!(db.execute("INSERT INTO t(a) VALUES (1)").is_err(), "a key is unique");
+        assert_eq!(class(db, "SELECT nothing FROM t"), ErrorClass::Semantic);
+        assert_eq!(class(db, "SELEC 1"), ErrorClass::Semantic);
+        let rows = db.rows("SELECT a, b, c, a > 1 FROM t ORDER BY a").expect("runs");
+        assert_eq!(rows[0][..3], [Value::Int(1), Value::Text(b"x".to_vec()), Value::Null]);
+        assert_eq!(rows[1][..3], [Value::Int(2), Value::Text("ü'".as_bytes().to_vec()), Value::Real(0.5)]);
+        assert!(matches!(rows[1][3], Value::Bool(true) | Value::Int(1)));
+        let types = db.types("SELECT a AS a, b AS b, c AS c, NULL AS d FROM t").expect("runs").expect("static types");
+        assert_eq!(types[..3], [Some(SqlType::Int), Some(SqlType::Text), Some(SqlType::Real)]);
+        let started = Instant::now();
+        assert_eq!(class(db, endless), ErrorClass::Limit);
+        assert!(started.elapsed() < Duration::from_secs(20));
+        let explained = db.rows(&caqtus::plan::explain(&profile, "SELECT * FROM t AS x, t AS y WHERE x.a = y.a"));
+        let plan = caqtus::plan::read(profile.wire, &explained.expect("explains"));
+        assert!(plan.size() >= 3, "{plan:?}");
+        db.reset().unwrap_or_else(|e| panic!("round {round}: {e}"));
+        assert_eq!(class(db, "SELECT * FROM t"), ErrorClass::Semantic);
+    }
+}
+
+#[test]
+fn duckdb_answers() {
+    let data = engines::data_dir();
+    answers(&engines::duckdb(), &data, "SELECT sum(a.i + b.i) FROM range(10000000) AS a(i), range(1000000) AS b(i)");
+}
+
+#[test]
+fn postgres_answers() {
+    let caqtus = Caqtus::new();
+    let endless = "SELECT count(*) FROM generate_series(1, 1000000) AS a, generate_series(1, 1000000) AS b";
+    answers("postgres", &caqtus.path("data"), endless);
+}
+
+#[test]
+fn mariadb_answers() {
+    let caqtus = Caqtus::new();
+    let endless =
+        "SELECT COUNT(a.seq + b.seq) FROM seq_1_to_10000000 AS a, seq_1_to_10000000 AS b WHERE a.seq % 7 = b.seq % 3";
+    answers("mariadb", &caqtus.path("data"), endless);
+}
+
+#[test]
+fn a_crash_of_postgres_is_told_and_survived() {
+    let caqtus = Caqtus::new();
+    let mut connection = open("postgres", &caqtus.path("data"));
+    let db = connection.as_mut();
+    // An internal function under another signature reads what is no pointer.
+    db.execute("CREATE FUNCTION boom(INTEGER) RETURNS INTEGER LANGUAGE internal STRICT AS 'textlen'").expect("creates");
+    let error = db.rows("SELECT boom(7)").expect_err("crashes");
+    assert_eq!(error.class, ErrorClass::Crash, "{error}");
+    assert!(error.message.contains("signal 11"), "{error}");
+    db.reset().expect("comes back");
+    assert_eq!(db.rows("SELECT 1").expect("runs"), [[Value::Int(1)]]);
+    // A backend that somebody ends is no crash.
+    let pid = db.rows("SELECT pg_backend_pid()").expect("runs");
+    let Value::Int(pid) = pid[0][0] else { panic!("{pid:?}") };
+    kill("-TERM", u32::try_from(pid).expect("a process"));
+    let lost = (0..100).find_map(|_| db.rows("SELECT pg_sleep(0.01)").err()).expect("the connection ends");
+    assert_eq!(lost.class, ErrorClass::ConnectionLost, "{lost}");
+    db.reset().expect("comes back");
+}
+
+#[test]
+fn a_killed_server_is_started_again() {
+    for target in ["postgres", "mariadb"] {
+        let caqtus = Caqtus::new();
+        let mut connection = open(target, &caqtus.path("data"));
+        let asked = if target == "postgres" { "SHOW data_directory" } else { "SELECT @@datadir" };
+        let rows = connection.rows(asked).expect("runs");
+        let Value::Text(data) = &rows[0][0] else { panic!("{rows:?}") };
+        let room = Path::new(std::str::from_utf8(data).expect("a path")).parent().expect("a parent").join("pid");
+        let server = std::fs::read_to_string(room).expect("the server's number").trim().parse().expect("a number");
+        kill("-KILL", server);
+        let lost = (0..200).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            connection.rows("SELECT 1").err()
+        });
+        assert_eq!(lost.expect("the server is gone").class, ErrorClass::ConnectionLost, "{target}");
+        connection.reset().unwrap_or_else(|e| panic!("{target}: {e}"));
+        assert_eq!(connection.rows("SELECT 1").expect("runs"), [[Value::Int(1)]]);
+    }
+}
+
+#[test]
+fn servers_end_with_the_program_also_when_it_is_killed() {
+    for target in ["postgres", "mariadb"] {
+        let caqtus = Caqtus::new();
+        let mut hunt = caqtus
+            .command(&["hunt", "--dbms", target, "--quiet", "--workers", "1", "--class", "tlp-where*"])
+            .spawn()
+            .expect("starts");
+        let data = caqtus.path("data");
+        let executors = || processes_naming(&data).into_iter().filter(|pid| *pid != hunt.id()).collect::<Vec<u32>>();
+        let servers = || executors().into_iter().flat_map(|pid| engines::servers_of(pid, target)).collect::<Vec<u32>>();
+        support::wait_until("a server runs", || !servers().is_empty());
+        let (servers, executors) = (servers(), executors());
+        for pid in executors {
+            let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+        }
+        kill("-KILL", hunt.id());
+        hunt.wait().expect("ends");
+        support::wait_until("the server is gone", || servers.iter().all(|pid| !engines::is_alive(*pid)));
+    }
+}
+
+#[test]
+fn what_cannot_be_used_is_said() {
+    let caqtus = Caqtus::new();
+    let says = |target: &str, words: &[&str]| {
+        let output = caqtus.run(&["hunt", "--dbms", target, "--cases", "1"]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{target}: {said}");
+        for word in words {
+            assert!(said.contains(word), "{target}: {word}: {said}");
+        }
+        assert!(!said.contains("secret"), "{said}");
+    };
+    says(
+        "postgres://me:secret@127.0.0.1:1/db",
+        &["cannot connect to postgres://me@127.0.0.1:1/db", "check host and port"],
+    );
+    says("mariadb://me:secret@127.0.0.1:1/", &["cannot connect to mariadb://me@127.0.0.1:1/", "check host and port"]);
+    says("mariadb://me@127.0.0.1:1/shop", &["leaves shop alone"]);
+    says("duckdb:/nowhere/libduckdb.so", &["/nowhere/libduckdb.so"]);
+    says("duckdb@0.0.1", &["the nearest are"]);
+    says("postgres:/nowhere", &["/nowhere"]);
+    says("oracle", &["duckdb", "postgres"]);
+    says("tidb", &["tidb://"]);
+}
+
+#[test]
+fn a_postgres_server_is_left_as_it_was() {
+    let server = PgServer::start();
+    let caqtus = Caqtus::new();
+    // A role with no more than a database of its own.
+    server.sql("postgres", "CREATE ROLE tester LOGIN PASSWORD 'secret'");
+    server.sql("postgres", "CREATE DATABASE empty OWNER tester");
+    server.sql("postgres", "CREATE DATABASE shop OWNER tester");
+    server.sql("shop", "CREATE TABLE customers(id INT)");
+    let url = |password: &str, database: &str| server.url("tester", password, database);
+    let refused = |url: &str, word: &str| {
+        let output = caqtus.run(&["hunt", "--dbms", url, "--cases", "1"]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(word) && !said.contains("secret"), "{said}");
+    };
+    refused(&url("secret", "shop"), "public.customers");
+    refused(&url("wrong", "empty"), "check user and password");
+    refused(&url("secret", "nowhere"), "CREATE DATABASE");
+    let (code, summary) =
+        caqtus.hunt(&["--dbms", &url("secret", "empty"), "--cases", "192", "--workers", "2", "--class", "tlp-where*"]);
+    assert_eq!(code, 0, "{summary}");
+    assert!(summary["outcomes"]["pass"].as_u64() > Some(20), "{summary}");
+    assert!(!summary.to_string().contains("secret"), "{summary}");
+    let left = server.sql("empty", "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'caqtus%'");
+    assert_eq!(left.trim(), "0");
+    // Gone for good: the hunt ends with the reason and keeps what it has.
+    let mut hunt = caqtus
+        .command(&["hunt", "--dbms", &url("secret", "empty"), "--workers", "1", "--class", "tlp-where*", "--quiet"])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let campaign = caqtus.path("caqtus-findings/campaign.json");
+    support::wait_until("cases ran", || {
+        std::fs::read_to_string(&campaign)
+            .is_ok_and(|text| text.contains("\"finished\":false") && !text.contains("\"pass\":0"))
+    });
+    drop(server);
+    support::wait_until("the hunt ends", || matches!(hunt.try_wait(), Ok(Some(_))));
+    let output = hunt.wait_with_output().expect("ended");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("cannot be reached any more"), "{said}");
+}

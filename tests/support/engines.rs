@@ -1,0 +1,130 @@
+//! Engines for tests: one DuckDB library for all, and PostgreSQL servers that tests have to themselves.
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// The version of DuckDB that tests use.
+const DUCKDB: &str = "1.4.5";
+
+/// A data directory that tests share, so that engines are fetched once.
+pub fn data_dir() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("engines")
+}
+
+/// A DuckDB, fetched if it is not there.
+pub fn duckdb() -> String {
+    let target = format!("duckdb@{DUCKDB}");
+    fs::create_dir_all(data_dir()).expect("a directory");
+    let lock = fs::File::create(data_dir().join("install.lock")).expect("a lock");
+    lock.lock().expect("locks");
+    let output = Command::new(env!("CARGO_BIN_EXE_caqtus"))
+        .args(["dbms", "install", &target, "--data-dir"])
+        .arg(data_dir())
+        .output()
+        .expect("starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    target
+}
+
+/// Whether a process runs.
+pub fn is_alive(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// The servers that a process started.
+pub fn servers_of(parent: u32, engine: &str) -> Vec<u32> {
+    let program = if engine == "postgres" { "postgres" } else { "mariadbd" };
+    let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
+    // Other threads of a test start servers too.
+    let tasks = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+    let own: Vec<String> =
+        tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok()).chain([children]).collect();
+    let mut found: Vec<u32> =
+        own.iter().flat_map(|list| list.split_whitespace()).filter_map(|pid| pid.parse().ok()).collect();
+    found.sort_unstable();
+    found.dedup();
+    found.retain(|pid| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).split('\0').next().is_some_and(|name| name.ends_with(program))
+    });
+    found
+}
+
+/// A server with passwords, reached through a socket.
+pub struct PgServer {
+    bin: PathBuf,
+    dir: TempDir,
+}
+
+impl PgServer {
+    /// Starts one.
+    pub fn start() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let bin = caqtus::server::postgres::newest().expect("PostgreSQL is installed").dir;
+        let server = Self { bin, dir };
+        let owner = account();
+        if let Some(owner) = owner {
+            std::os::unix::fs::chown(server.dir.path(), Some(owner.user), Some(owner.group)).expect("chown");
+        }
+        let data = server.dir.path().join("data");
+        let password = server.dir.path().join("password");
+        fs::write(&password, "root\n").expect("writes");
+        let mut initdb = server.command("initdb");
+        initdb
+            .args(["-U", "root", "-A", "scram-sha-256", "--no-sync", "-E", "UTF8", "--locale=C", "--pwfile"])
+            .arg(&password);
+        let output = initdb.arg("-D").arg(&data).output().expect("runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let mut start = server.command("pg_ctl");
+        let options =
+            format!("-c listen_addresses= -c fsync=off -c unix_socket_directories={}", server.dir.path().display());
+        start
+            .args(["start", "-w", "-l"])
+            .arg(server.dir.path().join("log"))
+            .arg("-o")
+            .arg(options)
+            .arg("-D")
+            .arg(&data);
+        assert!(start.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("runs").success());
+        server
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(self.bin.join(program));
+        command.current_dir("/");
+        if let Some(account) = account() {
+            command.gid(account.group).uid(account.user);
+        }
+        command
+    }
+
+    /// Runs statements as the administrator.
+    pub fn sql(&self, database: &str, sql: &str) -> String {
+        let mut psql = Command::new(self.bin.join("psql"));
+        psql.args(["-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "root", "-d", database, "-c", sql, "-h"]);
+        let output = psql.arg(self.dir.path()).env("PGPASSWORD", "root").output().expect("runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Its address.
+    pub fn url(&self, user: &str, password: &str, database: &str) -> String {
+        format!("postgres://{user}:{password}@localhost/{database}?host={}", self.dir.path().display())
+    }
+}
+
+/// Who runs it.
+fn account() -> Option<caqtus::server::Account> {
+    caqtus::server::Account::choose(Path::new("/tmp")).expect("an account")
+}
+
+impl Drop for PgServer {
+    fn drop(&mut self) {
+        let mut stop = self.command("pg_ctl");
+        stop.args(["stop", "-m", "immediate", "-D"]).arg(self.dir.path().join("data"));
+        let _ = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    }
+}
