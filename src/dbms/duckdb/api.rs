@@ -17,13 +17,6 @@ pub(super) struct QueryResult {
     pointers: [*mut c_void; 3],
 }
 
-impl QueryResult {
-    /// Whether there is anything but a message.
-    pub(super) fn has_data(&self) -> bool {
-        !self.pointers[2].is_null()
-    }
-}
-
 impl Default for QueryResult {
     fn default() -> Self {
         Self { deprecated: [0; 3], pointers: [std::ptr::null_mut(); 3] }

@@ -10,6 +10,7 @@ mod api;
 
 pub use api::LoadError;
 
+use super::install::version_key;
 use super::{Connection, EngineError, ErrorClass, StatementLimits, number};
 use crate::clock;
 use crate::compare::Row;
@@ -93,6 +94,8 @@ pub struct DuckDb {
     attached: u64,
     /// The statements of the profile's `reset` that this version takes.
     reset: String,
+    /// Whether the library can be asked for the kind of an error: versions before 1.4 crash for some.
+    error_types: bool,
     /// The instance is unusable after some errors and is opened anew.
     broken: bool,
 }
@@ -149,7 +152,8 @@ impl DuckDb {
         std::thread::spawn(move || watching.run());
         let database = ptr::null_mut();
         let reset = String::new();
-        let mut duckdb = Self { api, profile, limits, database, watch, attached: 0, reset, broken: false };
+        let error_types = version_key(&version_of(&api)) >= vec![1, 4];
+        let mut duckdb = Self { api, profile, limits, database, watch, attached: 0, reset, error_types, broken: false };
         Ok(duckdb.open().map(|()| duckdb))
     }
 
@@ -212,9 +216,7 @@ impl DuckDb {
             let text = (self.api.result_error)(ptr::from_mut(result));
             let message =
                 if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().into_owned() };
-            // Where a statement failed before it ran, versions before 1.4 hand over nothing to read the kind from.
-            let kind = result.has_data().then(|| (self.api.result_error_type)(ptr::read(result)));
-            (kind, message)
+            (self.error_types.then(|| (self.api.result_error_type)(ptr::read(result))), message)
         };
         let named = kind.and_then(|kind| usize::try_from(kind).ok()).and_then(|kind| ERROR_TYPES.get(kind));
         let code = named.map_or_else(|| code_of(&message), |name| (*name).to_owned());
@@ -222,6 +224,12 @@ impl DuckDb {
         self.broken |= class == ErrorClass::Internal;
         EngineError { class, code, message }
     }
+}
+
+fn version_of(api: &Api) -> String {
+    // SAFETY: no arguments; the string is static.
+    let text = unsafe { CStr::from_ptr((api.library_version)()) }.to_string_lossy().into_owned();
+    text.trim_start_matches('v').to_owned()
 }
 
 /// The kind of an error as its text starts: `Out of Range Error: …` is `OUT_OF_RANGE`.
@@ -270,9 +278,7 @@ unsafe fn cell(api: &Api, result: *mut QueryResult, kind: c_int, column: u64, ro
 
 impl Connection for DuckDb {
     fn version(&self) -> String {
-        // SAFETY: no arguments; the string is static.
-        let text = unsafe { CStr::from_ptr((self.api.library_version)()) }.to_string_lossy().into_owned();
-        text.trim_start_matches('v').to_owned()
+        version_of(&self.api)
     }
 
     fn build_id(&self) -> String {
