@@ -11,7 +11,8 @@ use prover::refute::{Shape, random_database};
 use prover::{fuzz, lower};
 use rand::{RngExt as _, SeedableRng as _};
 
-const LIMITS: StatementLimits = StatementLimits { steps_max: 1_000_000, rows_max: 10_000, bytes_max: 100_000 };
+const LIMITS: StatementLimits =
+    StatementLimits { steps_max: 1_000_000, time_max_ms: 10_000, rows_max: 10_000, bytes_max: 100_000 };
 
 /// What became of the cases.
 #[derive(Default)]
@@ -75,6 +76,7 @@ fn fill(sqlite: &mut Sqlite, schema: &Schema, db: &Database) {
 fn read(row: Vec<Cell>) -> Row {
     let value = |cell| match cell {
         Cell::Null => Value::Null,
+        Cell::Bool(b) => Value::Int(i64::from(b)),
         Cell::Int(n) => Value::Int(n),
         Cell::Real(d) => Value::Double(d),
         Cell::Text(bytes) => Value::Text(String::from_utf8(bytes).expect("the databases hold UTF-8")),

@@ -300,6 +300,10 @@ mod tests {
         // A process that runs in the directory, as its command line says.
         let mut left = Command::new("tail").arg("-f").arg(stale.join("lock")).spawn().expect("starts");
         fs::write(stale.join("pid"), left.id().to_string()).expect("writes");
+        let started = || fs::read(format!("/proc/{}/cmdline", left.id())).is_ok_and(|line| line.starts_with(b"tail"));
+        while !started() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         remove_stale(parent.path());
         assert!(!stale.exists() && used.exists());
         assert!(left.wait().expect("ends").signal().is_some());
