@@ -8,14 +8,14 @@ use crate::clock;
 use crate::compare::Row;
 use crate::config::password;
 use crate::server::mysql::{self as programs, Programs};
-use crate::server::private::{Room, Server};
+use crate::server::private::{Ended, Revivable, Room};
 use crate::server::{Account, ServerError};
 use crate::sql::profile::Profile;
 use crate::sql::types::{SqlType, Value};
 use mysql::consts::ColumnType;
 use mysql::prelude::Queryable as _;
 use mysql::{Conn, Opts, OptsBuilder};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -77,19 +77,11 @@ pub enum MysqlError {
     Engine(#[from] EngineError),
 }
 
-/// A server of our own, with what it takes to start it again. The server ends before its room goes.
-struct Private {
-    server: Server,
-    programs: Programs,
-    data: PathBuf,
-    room: Room,
-}
-
 /// A connection to a database of a server.
 pub struct Mysql {
     connection: Option<Conn>,
     options: Opts,
-    private: Option<Private>,
+    private: Option<Revivable>,
     profile: Arc<Profile>,
     limits: StatementLimits,
     database: String,
@@ -106,10 +98,10 @@ impl Mysql {
     ) -> Result<Self, MysqlError> {
         let room = Room::open(data_dir, Account::choose(data_dir)?)?;
         let data = programs::make_data(&programs, data_dir, &room)?;
-        let server = programs::start(&programs, &data, &room)?;
         let socket = programs::socket(&room).display().to_string();
+        let server = Revivable::new(room, move |room| programs::start(&programs, &data, room))?;
         let options = OptsBuilder::new().user(Some("root")).socket(Some(socket)).prefer_socket(true);
-        Self::open(options, Some(Private { server, programs, data, room }), "a private server", profile, limits)
+        Self::open(options, Some(server), "a private server", profile, limits)
     }
 
     /// Connects to a server.
@@ -132,7 +124,7 @@ impl Mysql {
 
     fn open(
         options: OptsBuilder,
-        private: Option<Private>,
+        private: Option<Revivable>,
         shown: &str,
         profile: Arc<Profile>,
         limits: StatementLimits,
@@ -238,20 +230,10 @@ impl Mysql {
     fn lost(&mut self, message: &str) -> EngineError {
         self.connection = None;
         let crash = |how: &str| EngineError::new(ErrorClass::Crash, format!("the server crashed: {how}"));
-        if let Some(Private { server, .. }) = self.private.as_mut() {
-            let mut news = String::new();
-            for _ in 0..100 {
-                news.push_str(&server.news());
-                if let Some(line) = news.lines().find(|line| is_crash(line)) {
-                    return crash(line);
-                }
-                if let Some(ended) = server.ended() {
-                    return EngineError::new(
-                        if ended.crashed { ErrorClass::Crash } else { ErrorClass::ConnectionLost },
-                        format!("the server ended: {}", ended.how),
-                    );
-                }
-                std::thread::sleep(Duration::from_millis(10));
+        let lost = |how: &str| EngineError::new(ErrorClass::ConnectionLost, how);
+        if let Some(server) = self.private.as_mut() {
+            if let Some(Ended { how, crashed }) = server.verdict(is_crash) {
+                return if crashed { crash(&how) } else { lost(&how) };
             }
         } else if self.reconnect().is_ok()
             && let Ok(rows) = self.send("SHOW GLOBAL STATUS LIKE 'Uptime'")
@@ -262,18 +244,14 @@ impl Mysql {
                 return crash("it was started again just now");
             }
         }
-        EngineError::new(ErrorClass::ConnectionLost, message.to_owned())
+        lost(message)
     }
 
     /// The statement runs on after the server was told to end it.
     fn hangs(&mut self) -> EngineError {
         self.connection = None;
-        if let Some(private) = self.private.take() {
-            let Private { server, programs, data, room } = private;
-            drop(server);
-            if let Ok(server) = programs::start(&programs, &data, &room) {
-                self.private = Some(Private { server, programs, data, room });
-            }
+        if let Some(server) = self.private.as_mut() {
+            server.end();
         }
         EngineError::new(ErrorClass::Hang, "the statement went on after its time limit")
     }
@@ -282,11 +260,9 @@ impl Mysql {
     fn reconnect(&mut self) -> Result<(), EngineError> {
         let deadline = clock::now() + RETURN_MAX;
         loop {
-            if let Some(Private { server, programs, data, room }) = self.private.as_mut()
-                && server.ended().is_some()
-            {
+            if let Some(server) = self.private.as_mut() {
                 let failed = |error: ServerError| EngineError::new(ErrorClass::ConnectionLost, error.to_string());
-                *server = programs::start(programs, data, room).map_err(failed)?;
+                server.revive().map_err(failed)?;
             }
             match self.connect() {
                 Ok(()) => return Ok(()),
@@ -436,7 +412,7 @@ impl Connection for Mysql {
     }
 
     fn server_cpu(&self) -> Option<Duration> {
-        self.private.as_ref().map(|private| private.server.cpu_time())
+        self.private.as_ref().map(Revivable::cpu_time)
     }
 }
 

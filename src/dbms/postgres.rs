@@ -9,7 +9,7 @@ use crate::clock;
 use crate::compare::Row;
 use crate::config::password;
 use crate::server::postgres::{self as programs, PORT, Programs};
-use crate::server::private::{Room, Server};
+use crate::server::private::{Ended, Revivable, Room};
 use crate::server::{Account, ServerError};
 use crate::sql::profile::{Profile, Switch};
 use crate::sql::types::{SqlType, Value};
@@ -17,7 +17,7 @@ use futures::TryStreamExt as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgRow, PgValueRef};
 use sqlx::{AssertSqlSafe, Column as _, ConnectOptions as _, Executor as _, Row as _, Statement as _, TypeInfo as _};
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,20 +72,12 @@ pub enum PostgresError {
     Engine(#[from] EngineError),
 }
 
-/// A server of our own, with what it takes to start it again. The server ends before its room goes.
-struct Private {
-    server: Server,
-    programs: Programs,
-    data: PathBuf,
-    room: Room,
-}
-
 /// A connection to a database of a PostgreSQL server.
 pub struct Postgres {
     connection: Option<PgConnection>,
     runtime: Runtime,
     options: PgConnectOptions,
-    private: Option<Private>,
+    private: Option<Revivable>,
     profile: Arc<Profile>,
     limits: StatementLimits,
     schema: String,
@@ -105,10 +97,9 @@ impl Postgres {
     ) -> Result<Self, PostgresError> {
         let room = Room::open(data_dir, Account::choose(data_dir)?)?;
         let data = programs::make_cluster(&programs, data_dir, &room)?;
-        let server = programs::start(&programs, &data, &room)?;
-        let options = PgConnectOptions::new_without_pgpass().socket(&room.dir).port(PORT).username("caqtus");
-        let options = options.database("postgres");
-        Self::open(options, Some(Private { server, programs, data, room }), "a private server", profile, limits)
+        let server = Revivable::new(room, move |room| programs::start(&programs, &data, room))?;
+        let options = PgConnectOptions::new_without_pgpass().socket(server.dir()).port(PORT).username("caqtus");
+        Self::open(options.database("postgres"), Some(server), "a private server", profile, limits)
     }
 
     /// Connects to a server.
@@ -125,7 +116,7 @@ impl Postgres {
 
     fn open(
         options: PgConnectOptions,
-        private: Option<Private>,
+        private: Option<Revivable>,
         shown: &str,
         profile: Arc<Profile>,
         limits: StatementLimits,
@@ -240,22 +231,10 @@ impl Postgres {
     fn lost(&mut self, message: &str) -> EngineError {
         self.connection = None;
         let crash = |how: &str| EngineError::new(ErrorClass::Crash, format!("the server crashed: {how}"));
-        if let Some(Private { server, .. }) = self.private.as_mut() {
-            // The postmaster writes down how a backend ended, a moment after the connection does.
-            let mut news = String::new();
-            for _ in 0..50 {
-                news.push_str(&server.news());
-                let line = news.lines().find(|line| is_crash(line));
-                if let Some(line) = line {
-                    return crash(line);
-                }
-                if let Some(ended) = server.ended() {
-                    return EngineError::new(
-                        if ended.crashed { ErrorClass::Crash } else { ErrorClass::ConnectionLost },
-                        format!("the server ended: {}", ended.how),
-                    );
-                }
-                std::thread::sleep(Duration::from_millis(10));
+        let lost = |how: &str| EngineError::new(ErrorClass::ConnectionLost, how);
+        if let Some(server) = self.private.as_mut() {
+            if let Some(Ended { how, crashed }) = server.verdict(is_crash) {
+                return if crashed { crash(&how) } else { lost(&how) };
             }
         } else if let Err(error) = self.connect()
             && error.code == RECOVERING
@@ -263,7 +242,7 @@ impl Postgres {
             // After a crash the server starts all over, which it says to whoever connects meanwhile.
             return crash("it is recovering");
         }
-        EngineError::new(ErrorClass::ConnectionLost, message.to_owned())
+        lost(message)
     }
 
     /// The statement runs on after the server was told to end it.
@@ -271,12 +250,8 @@ impl Postgres {
         self.connection = None;
         // A server of our own is started anew by the next reset; another one keeps the statement, which is not ours to kill
         // from outside.
-        if let Some(private) = self.private.take() {
-            let Private { server, programs, data, room } = private;
-            drop(server);
-            if let Ok(server) = programs::start(&programs, &data, &room) {
-                self.private = Some(Private { server, programs, data, room });
-            }
+        if let Some(server) = self.private.as_mut() {
+            server.end();
         }
         EngineError::new(ErrorClass::Hang, "the statement went on after its time limit")
     }
@@ -285,13 +260,9 @@ impl Postgres {
     fn reconnect(&mut self) -> Result<(), EngineError> {
         let deadline = clock::now() + RETURN_MAX;
         loop {
-            if let Some(Private { server, programs, data, room }) = self.private.as_mut()
-                && server.ended().is_some()
-            {
-                // What ran in it is gone, and its lock file with it.
-                let _ = std::fs::remove_file(data.join("postmaster.pid"));
+            if let Some(server) = self.private.as_mut() {
                 let failed = |error: ServerError| EngineError::new(ErrorClass::ConnectionLost, error.to_string());
-                *server = programs::start(programs, data, room).map_err(failed)?;
+                server.revive().map_err(failed)?;
             }
             match self.connect() {
                 Ok(()) => return Ok(()),
@@ -453,7 +424,7 @@ impl Connection for Postgres {
     }
 
     fn server_cpu(&self) -> Option<Duration> {
-        self.private.as_ref().map(|private| private.server.cpu_time())
+        self.private.as_ref().map(Revivable::cpu_time)
     }
 }
 

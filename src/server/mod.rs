@@ -113,7 +113,7 @@ pub fn succeed(command: &mut Command) -> Result<(), ServerError> {
 }
 
 /// Whether an account without rights can enter a directory.
-fn is_open_to_all(dir: &Path) -> bool {
+pub fn is_open_to_all(dir: &Path) -> bool {
     dir.ancestors().all(|dir| fs::metadata(dir).is_ok_and(|m| m.permissions().mode() & 0o001 != 0))
 }
 

@@ -82,6 +82,8 @@ pub fn make_cluster(programs: &Programs, data_dir: &Path, room: &Room) -> Result
 
 /// Starts the server of a cluster and waits until it answers.
 pub fn start(programs: &Programs, data: &Path, room: &Room) -> Result<Server, ServerError> {
+    // One that was killed leaves its number behind.
+    let _ = fs::remove_file(data.join("postmaster.pid"));
     let mut postgres = command(&programs.dir.join("postgres"), room.account);
     postgres.arg("-D").arg(data).arg("-p").arg(PORT.to_string());
     for setting in SETTINGS {

@@ -201,7 +201,84 @@ impl Server {
     pub fn cpu_time(&self) -> Duration {
         cpu_of_tree(self.pid())
     }
+
+    /// Ends it at once: nothing in it is worth keeping.
+    fn end(&mut self) {
+        if let Some(pid) = Pid::from_raw(i32::try_from(self.child.id()).unwrap_or_default()) {
+            let _ = kill_process(pid, Signal::QUIT);
+        }
+        for _ in 0..20 {
+            if matches!(self.child.try_wait(), Ok(None)) {
+                std::thread::sleep(Duration::from_millis(25));
+            }
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
+
+/// What starts a server in a room.
+type Start = Box<dyn Fn(&Room) -> Result<Server, ServerError>>;
+
+/// A server that is started again when it is gone. It ends before its room goes.
+pub struct Revivable {
+    server: Server,
+    room: Room,
+    start: Start,
+}
+
+impl Revivable {
+    /// Starts a server.
+    pub fn new(
+        room: Room,
+        start: impl Fn(&Room) -> Result<Server, ServerError> + 'static,
+    ) -> Result<Self, ServerError> {
+        Ok(Self { server: start(&room)?, room, start: Box::new(start) })
+    }
+
+    /// The directory it is in.
+    pub fn dir(&self) -> &Path {
+        &self.room.dir
+    }
+
+    /// Why a connection ended: how the server ended, or a line of its log that says that a part of it crashed. `None` if
+    /// there is no sign within a moment: it is written down a little after the connection ends.
+    pub fn verdict(&mut self, is_crash: fn(&str) -> bool) -> Option<Ended> {
+        let mut news = String::new();
+        for _ in 0..VERDICT_LOOKS {
+            news.push_str(&self.server.news());
+            if let Some(line) = news.lines().find(|line| is_crash(line)) {
+                return Some(Ended { how: line.trim().to_owned(), crashed: true });
+            }
+            if let Some(ended) = self.server.ended() {
+                return Some(ended);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        None
+    }
+
+    /// Starts it again if it ended.
+    pub fn revive(&mut self) -> Result<(), ServerError> {
+        if self.server.ended().is_some() {
+            self.server = (self.start)(&self.room)?;
+        }
+        Ok(())
+    }
+
+    /// Ends it, so that it is started again the next time it is needed.
+    pub fn end(&mut self) {
+        self.server.end();
+    }
+
+    /// CPU time of it and its children so far.
+    pub fn cpu_time(&self) -> Duration {
+        self.server.cpu_time()
+    }
+}
+
+/// Looks for the reason of a lost connection, ten milliseconds apart.
+const VERDICT_LOOKS: u32 = 60;
 
 /// Signals by which a process ends itself: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS. Any other comes from
 /// outside and says nothing about the engine.
@@ -229,17 +306,7 @@ fn cpu_of_tree(root: u32) -> Duration {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // At once, and without a trace: nothing in it is worth keeping.
-        if let Some(pid) = Pid::from_raw(i32::try_from(self.child.id()).unwrap_or_default()) {
-            let _ = kill_process(pid, Signal::QUIT);
-        }
-        for _ in 0..20 {
-            if matches!(self.child.try_wait(), Ok(None)) {
-                std::thread::sleep(Duration::from_millis(25));
-            }
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.end();
     }
 }
 

@@ -5,12 +5,13 @@
 //! killed recovers when it is started again, as PostgreSQL does.
 
 use super::StoreError;
+use crate::server::postgres::Programs;
+use crate::server::{self, Account, is_open_to_all, name_of};
 use rustix::process::getuid;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -45,26 +46,12 @@ pub(super) struct Cluster {
     used: bool,
 }
 
-/// Where PostgreSQL's programs are, and their version.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Programs {
-    dir: PathBuf,
-    major: u32,
-}
-
-/// Who runs the server.
-#[derive(Debug, Clone, Copy)]
-struct Account {
-    user: u32,
-    group: u32,
-}
-
 impl Cluster {
     /// Makes the cluster if there is none, starts the server if it does not run, and notes that it is used.
     pub(super) fn open(data_dir: &Path) -> Result<Self, StoreError> {
         fs::create_dir_all(data_dir)
             .map_err(|source| StoreError::File { what: data_dir.display().to_string(), source })?;
-        let account = if getuid().is_root() { Some(unprivileged(data_dir)?) } else { None };
+        let account = Account::choose(data_dir)?;
         let base = base(data_dir, account.is_some())?;
         if !is_plain(&base) {
             return Err(StoreError::Path(base.display().to_string()));
@@ -104,14 +91,7 @@ impl Cluster {
 
     /// A program of PostgreSQL, as the user who runs the server, from a directory that user can enter.
     fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(self.programs.dir.join(program));
-        // Nothing of this program's environment is for the server, keys least of all.
-        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("LC_ALL", "C");
-        command.current_dir("/").stdin(Stdio::null());
-        if let Some(Account { user, group }) = self.account {
-            command.gid(group).uid(user);
-        }
-        command
+        server::command(&self.programs.dir.join(program), self.account)
     }
 
     /// Makes the cluster beside its place and moves it there when it is complete.
@@ -223,8 +203,7 @@ fn succeed(program: &'static str, output: &io::Result<Output>) -> Result<(), Sto
 fn base(data_dir: &Path, by_root: bool) -> Result<PathBuf, StoreError> {
     let file = |source| StoreError::File { what: data_dir.display().to_string(), source };
     let data_dir = data_dir.canonicalize().map_err(file)?;
-    let open_to_all = |dir: &Path| fs::metadata(dir).is_ok_and(|m| m.permissions().mode() & 0o001 != 0);
-    if !by_root || data_dir.ancestors().all(open_to_all) {
+    if !by_root || is_open_to_all(&data_dir) {
         return Ok(data_dir.join("store"));
     }
     Ok(Path::new("/var/lib/caqtus").join(name_of(&data_dir)))
@@ -239,42 +218,14 @@ fn socket_dir(base: &Path) -> PathBuf {
     std::env::temp_dir().join(format!("caqtus-{}", name_of(base)))
 }
 
-fn name_of(path: &Path) -> String {
-    blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned()
-}
-
 /// Whether PostgreSQL's programs, which pass paths through a shell, take a path as it is.
 fn is_plain(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"/._- @+".contains(b))
 }
 
-/// The account that runs a server which root starts, for PostgreSQL refuses to run as root: whoever owns the data
-/// directory, so that they can use it too, and otherwise an account without rights.
-fn unprivileged(data_dir: &Path) -> Result<Account, StoreError> {
-    let owner = fs::metadata(data_dir).ok().map(|m| Account { user: m.uid(), group: m.gid() });
-    if let Some(owner) = owner.filter(|owner| owner.user != 0) {
-        return Ok(owner);
-    }
-    let text = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let account = |name: &str| {
-        let line = text.lines().find(|line| line.split(':').next() == Some(name))?;
-        let mut fields = line.split(':').skip(2);
-        Some(Account { user: fields.next()?.parse().ok()?, group: fields.next()?.parse().ok()? })
-    };
-    ["postgres", "nobody"].into_iter().find_map(account).ok_or(StoreError::NoAccount)
-}
-
 /// The newest PostgreSQL found, or the one of the version that made the cluster.
 fn programs(made_by: Option<u32>) -> Result<Programs, StoreError> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut dirs: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    for parent in ["/usr/lib/postgresql", "/usr/local/lib/postgresql", "/opt/postgresql"] {
-        let versions = fs::read_dir(parent).into_iter().flatten().flatten();
-        dirs.extend(versions.map(|entry| entry.path().join("bin")));
-    }
-    let entries = fs::read_dir("/usr").into_iter().flatten().flatten();
-    dirs.extend(entries.map(|e| e.path()).filter(|p| p.to_string_lossy().contains("/pgsql-")).map(|p| p.join("bin")));
-    let found: Vec<Programs> = dirs.iter().filter_map(|dir| programs_in(dir)).collect();
+    let found = Programs::found();
     choose(&found, made_by)
 }
 
@@ -288,32 +239,9 @@ fn choose(found: &[Programs], made_by: Option<u32>) -> Result<Programs, StoreErr
     })
 }
 
-fn programs_in(dir: &Path) -> Option<Programs> {
-    if !["initdb", "pg_ctl"].iter().all(|program| dir.join(program).is_file()) {
-        return None;
-    }
-    // The server's own programs lie beside the file that a link in the path leads to.
-    let dir = dir.join("pg_ctl").canonicalize().ok()?.parent()?.to_path_buf();
-    let output = Command::new(dir.join("pg_ctl")).arg("--version").stdin(Stdio::null()).output().ok()?;
-    Some(Programs { major: major_of(&String::from_utf8_lossy(&output.stdout))?, dir })
-}
-
-/// The major version in what `--version` prints, as in `pg_ctl (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
-fn major_of(text: &str) -> Option<u32> {
-    let version = text.split_once("(PostgreSQL)")?.1.trim_start();
-    version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn versions_are_read() {
-        assert_eq!(major_of("pg_ctl (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n"), Some(15));
-        assert_eq!(major_of("pg_ctl (PostgreSQL) 18beta1"), Some(18));
-        assert_eq!(major_of("something else 15"), None);
-    }
 
     #[test]
     fn the_cluster_keeps_its_version_and_old_servers_are_refused() {

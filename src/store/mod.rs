@@ -57,9 +57,9 @@ pub enum StoreError {
     /// The private cluster cannot be where it should be.
     #[error("{0} has characters that PostgreSQL's programs mistake; name another directory with --data-dir")]
     Path(String),
-    /// Root started the program and there is nobody to run the server as.
-    #[error("PostgreSQL does not run as root, and there is neither an account postgres nor one called nobody")]
-    NoAccount,
+    /// A server of our own has no account to run it.
+    #[error(transparent)]
+    Account(#[from] crate::server::ServerError),
     /// A program of PostgreSQL failed.
     #[error("{program} failed: {message}")]
     Server {
