@@ -109,6 +109,8 @@ enum Package {
     Maven(String),
     /// Packages of Debian, the engine's first.
     Apt(Vec<String>),
+    /// A version of DuckDB's package in the Python index.
+    Wheel(String),
 }
 
 /// Packages that carry versions, by engine and version.
@@ -243,21 +245,23 @@ impl EngineStore {
                             }
                             find_file(&work, &|name| name == "sqlite3.c")
                         }
-                        Package::Maven(_) | Package::Apt(_) => None,
+                        Package::Maven(_) | Package::Apt(_) | Package::Wheel(_) => None,
                     };
                     say(&format!("compiling SQLite {version}"));
                     compile(&source.ok_or_else(|| empty("sqlite3.c"))?, &work)?
                 }
                 "duckdb" => {
-                    if let Package::Npm(number) = &package {
-                        npm(&work, &format!("@duckdb/node-bindings-linux-{}", architecture()), number)?;
-                    }
-                    // Some packages have the version in the name.
-                    let library = find_file(&work, &|name| name.starts_with("libduckdb.so"));
-                    let library = library.ok_or_else(|| empty("libduckdb.so"))?;
                     let alone = work.join("made");
                     fs::create_dir_all(&alone).map_err(io_error(&alone))?;
-                    fs::rename(&library, alone.join(entry(engine))).map_err(io_error(&library))?;
+                    if let Package::Wheel(number) = &package {
+                        wheel(&work, &alone, number)?.ok_or_else(|| empty("extension module"))?;
+                    } else if let Package::Npm(number) = &package {
+                        npm(&work, &format!("@duckdb/node-bindings-linux-{}", architecture()), number)?;
+                        // Some packages have the version in the name.
+                        let library = find_file(&work, &|name| name.starts_with("libduckdb.so"));
+                        let library = library.ok_or_else(|| empty("libduckdb.so"))?;
+                        fs::rename(&library, alone.join(entry(engine))).map_err(io_error(&library))?;
+                    }
                     alone
                 }
                 _ => programs(engine, &package, &work)?.ok_or_else(|| empty("server"))?,
@@ -323,7 +327,7 @@ fn programs(engine: &str, package: &Package, work: &Path) -> Result<Option<PathB
             Ok(made.join("usr/sbin").exists().then_some(made))
         }
         Package::Maven(artifact) => maven(artifact, work),
-        Package::Npm(_) | Package::Crate(_) => Ok(None),
+        Package::Npm(_) | Package::Crate(_) | Package::Wheel(_) => Ok(None),
     }
 }
 
@@ -390,6 +394,34 @@ fn maven(artifact: &str, work: &Path) -> Result<Option<PathBuf>, InstallError> {
         }
     }
     Ok(base)
+}
+
+/// Fetches DuckDB's wheel and makes a library of its extension module: one that names what the module wants of Python, which
+/// it never uses here, and depends on the module.
+fn wheel(work: &Path, made: &Path, number: &str) -> Result<Option<()>, InstallError> {
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--implementation", "cp"]);
+    pip.args(["--python-version", "3.11", "--abi", "cp311"]);
+    for platform in ["manylinux_2_28", "manylinux_2_17", "manylinux2014"] {
+        pip.args(["--platform", &format!("{platform}_{}", std::env::consts::ARCH)]);
+    }
+    run(pip.arg("-d").arg(work).arg(format!("duckdb=={number}")))?;
+    let Some(archive) = find_file(work, &|name| name.starts_with("duckdb-")) else { return Ok(None) };
+    let unpacked = work.join("wheel");
+    run(Command::new("unzip").args(["-q", "-o"]).arg(&archive).arg("-d").arg(&unpacked))?;
+    let Some(module) = find_file(&unpacked, &|name| name.contains("duckdb.cpython")) else { return Ok(None) };
+    let kept = made.join("libduckdb_py.so");
+    fs::rename(&module, &kept).map_err(io_error(&module))?;
+    let symbols = run(Command::new("nm").args(["-D", "--undefined-only"]).arg(&kept))?;
+    let names = symbols.lines().filter_map(|line| line.split_whitespace().last()?.split('@').next());
+    let wanted = names.filter(|name| name.trim_start_matches('_').starts_with("Py"));
+    let stub: Vec<String> = wanted.map(|name| format!("char {name}[512] __attribute__((aligned(16)));")).collect();
+    let source = work.join("stub.c");
+    fs::write(&source, stub.join("\n") + "\n").map_err(io_error(&source))?;
+    let mut compiler = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    compiler.args(["-shared", "-fPIC", "-o"]).arg(made.join("libduckdb.so")).arg(&source);
+    compiler.args(["-Wl,--no-as-needed", "-l:libduckdb_py.so", "-Wl,-rpath,$ORIGIN", "-L"]).arg(made);
+    run(&mut compiler).map(|_| Some(()))
 }
 
 /// A file below a directory whose name fits.
