@@ -95,7 +95,6 @@ api! {
     query = "duckdb_query": fn(Handle, *const c_char, *mut QueryResult) -> c_int;
     destroy_result = "duckdb_destroy_result": fn(*mut QueryResult);
     result_error = "duckdb_result_error": fn(*mut QueryResult) -> *const c_char;
-    result_error_type = "duckdb_result_error_type": fn(QueryResult) -> c_int;
     column_count = "duckdb_column_count": fn(*mut QueryResult) -> u64;
     column_type = "duckdb_column_type": fn(*mut QueryResult, u64) -> c_int;
     row_count = "duckdb_row_count": fn(*mut QueryResult) -> u64;
