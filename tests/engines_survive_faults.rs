@@ -115,7 +115,7 @@ fn a_killed_server_is_started_again() {
         let room = Path::new(std::str::from_utf8(data).expect("a path")).parent().expect("a parent").join("pid");
         let server = std::fs::read_to_string(room).expect("the server's number").trim().parse().expect("a number");
         kill("-KILL", server);
-        let lost = (0..200).find_map(|_| {
+        let lost = (0..1500).find_map(|_| {
             std::thread::sleep(Duration::from_millis(10));
             connection.rows("SELECT 1").err()
         });

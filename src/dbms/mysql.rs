@@ -260,11 +260,13 @@ impl Mysql {
     fn reconnect(&mut self) -> Result<(), EngineError> {
         let deadline = clock::now() + RETURN_MAX;
         loop {
-            if let Some(server) = self.private.as_mut() {
-                let failed = |error: ServerError| EngineError::new(ErrorClass::ConnectionLost, error.to_string());
-                server.revive().map_err(failed)?;
-            }
-            match self.connect() {
+            // What is left of a server that was killed may keep the next one from starting for a moment.
+            let revived = self.private.as_mut().map_or(Ok(()), Revivable::revive);
+            let reached = match revived {
+                Ok(()) => self.connect(),
+                Err(error) => Err(EngineError::new(ErrorClass::ConnectionLost, error.to_string())),
+            };
+            match reached {
                 Ok(()) => return Ok(()),
                 Err(error) if clock::now() > deadline => return Err(error),
                 Err(_) => std::thread::sleep(Duration::from_millis(50)),
