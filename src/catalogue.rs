@@ -8,14 +8,27 @@ use crate::sql::profile::{Profile, ProfileError};
 use include_dir::{Dir, include_dir};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
 use thiserror::Error;
 
 static CORPUS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpus");
 
+/// Dialects and snippets of the user's, which come before those that ship: files below the directory that `CAQTUS_CORPUS`
+/// names, laid out as in `corpus/`.
+static OWN: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+    let Some(root) = std::env::var_os("CAQTUS_CORPUS").map(PathBuf::from) else { return BTreeMap::new() };
+    let files = ["dialects", "snippets"].into_iter().flat_map(|dir| {
+        let entries = std::fs::read_dir(root.join(dir)).into_iter().flatten().flatten();
+        entries.filter_map(move |entry| Some((dir, entry.file_name().into_string().ok()?, entry.path())))
+    });
+    let texts =
+        files.filter_map(|(dir, name, path)| Some((format!("{dir}/{name}"), std::fs::read_to_string(path).ok()?)));
+    texts.collect()
+});
+
 fn text(path: &str) -> Option<&'static str> {
-    CORPUS.get_file(path).and_then(|f| f.contents_utf8())
+    OWN.get(path).map(String::as_str).or_else(|| CORPUS.get_file(path).and_then(|f| f.contents_utf8()))
 }
 
 /// The shipped profile of a dialect. One that extends another has its operators unless it has its own.
@@ -31,9 +44,11 @@ pub fn profile(dialect: &str) -> Result<Arc<Profile>, ProfileError> {
 
 /// The names of the shipped profiles.
 pub fn dialects() -> Vec<String> {
-    let files = CORPUS.get_dir("dialects").map(Dir::files).into_iter().flatten();
-    let names = files.filter_map(|f| f.path().file_stem()?.to_str()).filter(|name| !name.ends_with("-operators"));
-    names.map(str::to_owned).collect()
+    let shipped = CORPUS.get_dir("dialects").map(Dir::files).into_iter().flatten().map(include_dir::File::path);
+    let files = shipped.chain(OWN.keys().map(Path::new).filter(|path| path.starts_with("dialects")));
+    let names = files.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    let names = names.filter_map(|path| path.file_stem()?.to_str()).filter(|name| !name.ends_with("-operators"));
+    names.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// What every shipped profile guarantees.
@@ -143,9 +158,16 @@ struct SnippetLine {
     sql: String,
 }
 
+/// The shipped snippets of a dialect, or of the one that it extends.
+fn snippet_lines(dialect: &str) -> &'static str {
+    let of = |dialect: &str| text(&format!("snippets/{dialect}.jsonl"));
+    let base = || Profile::extends(text(&format!("dialects/{dialect}.toml"))?);
+    of(dialect).or_else(|| of(&base()?)).unwrap_or_default()
+}
+
 /// The shipped snippets of a dialect, as they are written.
 pub fn shipped_snippets(dialect: &str) -> Vec<String> {
-    let lines = text(&format!("snippets/{dialect}.jsonl")).unwrap_or_default().lines();
+    let lines = snippet_lines(dialect).lines();
     lines.filter_map(|line| serde_json::from_str::<SnippetLine>(line).ok()).map(|line| line.sql).collect()
 }
 
@@ -168,7 +190,7 @@ pub fn snippets(
     file: Option<&Path>,
 ) -> Result<(Vec<Snippet>, BTreeMap<String, usize>), CatalogueError> {
     let all = match file {
-        None => text(&format!("snippets/{}.jsonl", profile.name)).unwrap_or_default().to_owned(),
+        None => snippet_lines(&profile.name).to_owned(),
         Some(path) => read(path)?,
     };
     let mut accepted = Vec::new();

@@ -51,6 +51,14 @@ fn answers(target: &str, data: &Path, endless: &str) {
         assert!(matches!(rows[1][3], Value::Bool(true) | Value::Int(1)));
         let types = db.types("SELECT a AS a, b AS b, c AS c, NULL AS d FROM t").expect("runs").expect("static types");
         assert_eq!(types[..3], [Some(SqlType::Int), Some(SqlType::Text), Some(SqlType::Real)]);
+        // A view may keep another collation than the expression that it was made of.
+        let texts = format!(
+            "SELECT {} AS x UNION ALL SELECT {}",
+            profile.cast("'a '", SqlType::Text),
+            profile.cast("'A'", SqlType::Text)
+        );
+        db.execute(&format!("CREATE VIEW texts AS {texts}")).expect("creates");
+        assert_eq!(db.rows("SELECT COUNT(*) FROM texts WHERE x = 'a'").expect("runs"), [[Value::Int(0)]]);
         let started = caqtus::clock::now();
         assert_eq!(class(db, endless), ErrorClass::Limit);
         assert!(started.elapsed() < Duration::from_secs(20));
@@ -122,6 +130,23 @@ fn a_killed_server_is_started_again() {
         assert_eq!(lost.expect("the server is gone").class, ErrorClass::ConnectionLost, "{target}");
         connection.reset().unwrap_or_else(|e| panic!("{target}: {e}"));
         assert_eq!(connection.rows("SELECT 1").expect("runs"), [[Value::Int(1)]]);
+    }
+}
+
+#[test]
+fn a_server_that_does_not_stop_is_ended() {
+    let cases = [
+        ("postgres", "SET statement_timeout = 0", "SELECT pg_sleep(1000)"),
+        ("mariadb", "SET SESSION max_statement_time = 0", "SELECT SLEEP(1000)"),
+    ];
+    for (target, forget, endless) in cases {
+        let caqtus = Caqtus::new();
+        let mut connection = open(target, &caqtus.path("data"));
+        let db = connection.as_mut();
+        db.execute(forget).expect("runs");
+        assert_eq!(class(db, endless), ErrorClass::Hang, "{target}");
+        db.reset().unwrap_or_else(|e| panic!("{target}: {e}"));
+        assert_eq!(db.rows("SELECT 1").expect("runs"), [[Value::Int(1)]]);
     }
 }
 

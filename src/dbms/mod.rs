@@ -8,6 +8,7 @@ pub mod install;
 pub mod mysql;
 pub mod planted;
 pub mod postgres;
+pub mod python;
 pub mod sqlite;
 pub mod target;
 

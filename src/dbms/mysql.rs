@@ -15,6 +15,7 @@ use crate::sql::types::{SqlType, Value};
 use mysql::consts::ColumnType;
 use mysql::prelude::Queryable as _;
 use mysql::{Conn, Opts, OptsBuilder};
+use std::error::Error as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -217,11 +218,7 @@ impl Mysql {
                 }
                 Err(error)
             }
-            Err(mysql::Error::IoError(error))
-                if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) =>
-            {
-                Err(self.hangs())
-            }
+            Err(error) if is_time_out(&error) => Err(self.hangs()),
             Err(error) => Err(self.lost(&error.to_string())),
         }
     }
@@ -273,6 +270,17 @@ impl Mysql {
             }
         }
     }
+}
+
+/// Whether nothing came for as long as is waited at most.
+fn is_time_out(error: &mysql::Error) -> bool {
+    let cause = match error {
+        mysql::Error::IoError(error) => Some(error),
+        mysql::Error::CodecError(error) => error.source().and_then(|error| error.downcast_ref()),
+        _ => None,
+    };
+    let kind = cause.map(std::io::Error::kind);
+    matches!(kind, Some(std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut))
 }
 
 /// Whether a line of the log says that the server crashed.

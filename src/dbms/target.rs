@@ -1,10 +1,11 @@
 //! Names of targets, as users write them, and opening them.
 
 use super::duckdb::{self, DuckDb};
-use super::install::{EngineStore, InstallError};
+use super::install::{EngineStore, InstallError, known_versions};
 use super::mysql::{Mysql, MysqlError};
 use super::planted::{Fault, Planted};
 use super::postgres::{Postgres, PostgresError, without_password};
+use super::python::{Python, PythonError};
 use super::sqlite::{self, Sqlite};
 use super::{Connection, EngineError, StatementLimits};
 use crate::catalogue;
@@ -85,6 +86,9 @@ pub enum TargetError {
     /// The server cannot be used.
     #[error(transparent)]
     Mysql(#[from] MysqlError),
+    /// The Python module cannot be used.
+    #[error(transparent)]
+    Python(#[from] PythonError),
     /// There is no server.
     #[error(transparent)]
     Server(#[from] ServerError),
@@ -180,10 +184,11 @@ impl Target {
             (Wire::Sqlite, None, None) => Box::new(linked()?),
             (Wire::Sqlite, Some(library), _) => Box::new(Sqlite::load(&library, limits)??),
             (Wire::Duckdb, Some(library), _) => Box::new(DuckDb::load(&library, profile, limits)??),
+            (Wire::Python, module, None) => Box::new(Python::start(module, profile, limits)?),
             (Wire::Duckdb, None, None) => {
                 return Err(form("no version is installed; `caqtus dbms install duckdb` gets the newest".to_owned()));
             }
-            (Wire::Sqlite | Wire::Duckdb, None, Some(_)) => {
+            (Wire::Sqlite | Wire::Duckdb | Wire::Python, _, Some(_)) => {
                 return Err(form(format!("{} runs inside a program and has no URL", profile.name)));
             }
             (Wire::Postgres, _, Some(url)) => Box::new(Postgres::url(url, profile, limits)?),
@@ -209,17 +214,20 @@ impl Target {
         limits: StatementLimits,
     ) -> Result<Mysql, TargetError> {
         let form = |hint: String| TargetError::Form { name: self.to_string(), hint };
-        if profile.name != "mariadb" {
-            return Err(form(format!(
-                "Caqtus starts MariaDB only; name a server, as in {}://root@host:3306/",
-                profile.name
-            )));
-        }
         let programs = match place {
-            Some(dir) => mysql::Programs::below(&dir).ok_or_else(|| {
-                form(format!("there are no programs of MariaDB (mariadbd, mariadb-install-db) in {}", dir.display()))
-            })?,
-            None => mysql::Programs::found()?,
+            Some(dir) => mysql::Programs::below(&dir)
+                .ok_or_else(|| form(format!("there is no server (mariadbd or mysqld) in {}", dir.display())))?,
+            None if profile.name == "mariadb" => mysql::Programs::found()?,
+            None => {
+                let name = &profile.name;
+                return Err(form(match known_versions(name).last() {
+                    Some(version) => format!(
+                        "no version is installed; run `caqtus dbms install {name}@{version}` or name a server, as in \
+                         {name}://root@host:3306/"
+                    ),
+                    None => format!("Caqtus does not start {name}; name a server, as in {name}://root@host:3306/"),
+                }));
+            }
         };
         Ok(Mysql::private(programs, data_dir, profile, limits)?)
     }

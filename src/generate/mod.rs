@@ -12,6 +12,7 @@ use crate::compare::Row;
 use crate::corpus::snippet::Snippet;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::{ColumnType, Kind, Profile, Switch};
+use crate::sql::schema::Table;
 use crate::sql::types::SqlType;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,6 +56,36 @@ pub struct TableInfo {
     pub columns: Vec<ColumnInfo>,
 }
 
+/// The constraints whose violation an engine refuses. Some are parsed and ignored, by some engines and versions.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Enforced {
+    /// NOT NULL.
+    pub not_null: bool,
+    /// PRIMARY KEY, which is NOT NULL too, and UNIQUE.
+    pub keys: bool,
+    /// CHECK.
+    pub checks: bool,
+    /// FOREIGN KEY.
+    pub foreign_keys: bool,
+}
+
+impl Enforced {
+    /// A kind of constraint that a table has and that is not enforced.
+    pub fn lacks(&self, table: &Table) -> Option<&'static str> {
+        let needs_not_null = table.columns.iter().any(|column| column.not_null);
+        let needs_keys = !table.primary_key.is_empty() || !table.unique.is_empty();
+        [
+            (needs_not_null && !self.not_null, "NOT NULL"),
+            (needs_keys && !self.keys, "keys"),
+            (!table.checks.is_empty() && !self.checks, "checks"),
+            (!table.foreign_keys.is_empty() && !self.foreign_keys, "foreign keys"),
+        ]
+        .into_iter()
+        .find_map(|(lacks, what)| lacks.then_some(what))
+    }
+}
+
 /// What one version of an engine accepts, found out by probing it, and the snippets that hold on it.
 #[derive(Debug)]
 pub struct Capabilities {
@@ -76,19 +107,19 @@ pub struct Capabilities {
     pub generated_columns: Vec<String>,
     /// The optimizer switches the engine knows.
     pub switches: Vec<Arc<Switch>>,
-    /// Whether a row that violates a foreign key is refused.
-    pub foreign_keys: bool,
+    /// The constraints that hold here.
+    pub enforced: Enforced,
     /// Corpus snippets with validated claims.
     pub snippets: Vec<Arc<Snippet>>,
 }
 
 impl Capabilities {
     /// Probes an engine. `rows` runs a statement and returns its rows, `None` if the engine does not accept it; `snippets`
-    /// are those that were validated on it; `foreign_keys` says whether it enforces them.
+    /// are those that were validated on it.
     pub fn probe(
         profile: Arc<Profile>,
         snippets: Vec<Arc<Snippet>>,
-        foreign_keys: bool,
+        enforced: Enforced,
         mut rows: impl FnMut(&str) -> Option<Vec<Row>>,
     ) -> Self {
         let operators = expr::known_operators(&profile, |sql| rows(sql)?.into_iter().next()?.into_iter().next());
@@ -135,7 +166,7 @@ impl Capabilities {
             virtual_tables,
             generated_columns,
             switches,
-            foreign_keys,
+            enforced,
             snippets,
         }
     }

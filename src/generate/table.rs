@@ -84,7 +84,8 @@ impl QueryGenerator<'_> {
     /// every engine has such an aggregate.
     fn grouped(&self, table: &TableInfo, rng: &mut Rng) -> String {
         let mut keys = Vec::new();
-        let is_static = self.capabilities.profile.typing == Typing::Static;
+        let profile = &self.capabilities.profile;
+        let is_static = profile.typing == Typing::Static;
         let list: Vec<String> = self
             .columns
             .iter()
@@ -100,10 +101,8 @@ impl QueryGenerator<'_> {
                     let peers = if truth { ["BOOL_AND", "BOOL_OR"] } else { ["MIN", "MAX"] };
                     let aggregate = pick(rng, &peers).copied().unwrap_or(peers[0]);
                     text = match column.ty {
-                        Some(SqlType::Int) if chance(rng, 40) => {
-                            format!("CAST(COUNT({text}) AS {})", self.cast(SqlType::Int))
-                        }
-                        Some(ty) => format!("CAST({aggregate}({text}) AS {})", self.cast(ty)),
+                        Some(SqlType::Int) if chance(rng, 40) => profile.cast(&format!("COUNT({text})"), SqlType::Int),
+                        Some(ty) => profile.cast(&format!("{aggregate}({text})"), ty),
                         None => format!("{aggregate}({text})"),
                     };
                 }
@@ -114,10 +113,6 @@ impl QueryGenerator<'_> {
         self.filter(table, "a", rng, &mut out);
         let _ = write!(out, " GROUP BY {}", keys.join(", "));
         out
-    }
-
-    fn cast(&self, ty: SqlType) -> &str {
-        self.capabilities.profile.cast_name(ty)
     }
 
     fn select_list(&self, sources: &[(&TableInfo, &str)], rng: &mut Rng) -> String {
@@ -141,9 +136,9 @@ impl QueryGenerator<'_> {
         let ty = column.ty.unwrap_or(SqlType::Int);
         let want = Want { kind: Kind::Typed(ty), null_preserving: false, binary: true, subqueries: false, depth: 1 };
         let node = self.generator.generate(table, want, rng);
-        out.push_str("CAST(");
-        node.render(alias, out);
-        let _ = write!(out, " AS {})", self.cast(ty));
+        let mut text = String::new();
+        node.render(alias, &mut text);
+        out.push_str(&self.capabilities.profile.cast(&text, ty));
     }
 
     fn filter(&self, table: &TableInfo, alias: &str, rng: &mut Rng, out: &mut String) {

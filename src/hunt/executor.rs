@@ -128,7 +128,7 @@ impl Executor {
                 Setup::Broken if broken => Outcome::Skipped("set-up failed".to_owned()),
                 Setup::Broken => {
                     broken = true;
-                    self.examine(round, &case, at, false, report)?
+                    self.examine(round, &case, at, Met::BrokenSetup, report)?
                 }
             };
             self.stats.outcomes.count(&outcome);
@@ -205,10 +205,10 @@ impl Executor {
                 self.timed(|s| with_switch(s.connection.as_mut(), query.switch.as_deref(), |c| c.query(&query.sql)));
             match result {
                 Ok(bag) => differs |= *first.get_or_insert(bag) != bag,
-                Err(error) => return self.failed_query(round, case, at, &error, report),
+                Err(error) => return self.failed_query(round, case, at, (number, error), report),
             }
         }
-        if differs { self.examine(round, case, at, true, report) } else { Ok(Outcome::Pass) }
+        if differs { self.examine(round, case, at, Met::Difference, report) } else { Ok(Outcome::Pass) }
     }
 
     fn failed_query(
@@ -216,7 +216,7 @@ impl Executor {
         round: &dyn Round,
         case: &TestCase,
         at: At,
-        error: &EngineError,
+        (number, error): (usize, EngineError),
         report: Reporter,
     ) -> io::Result<Outcome> {
         match error.class {
@@ -228,7 +228,9 @@ impl Executor {
                 self.replaced = true;
                 Ok(Outcome::Warning(error.class.to_string()))
             }
-            ErrorClass::Internal | ErrorClass::Crash | ErrorClass::Hang => self.examine(round, case, at, true, report),
+            ErrorClass::Internal | ErrorClass::Crash | ErrorClass::Hang => {
+                self.examine(round, case, at, Met::Error(number, error), report)
+            }
         }
     }
 
@@ -239,26 +241,26 @@ impl Executor {
         round: &dyn Round,
         case: &TestCase,
         at: At,
-        in_place: bool,
+        met: Met,
         report: Reporter,
     ) -> io::Result<Outcome> {
         self.replaced = true;
         let statements = statements(round, at.case);
         let queries: Vec<Run> = case.queries().iter().map(|q| (q.sql.as_str(), q.switch.as_deref())).collect();
         let connection = self.session.connection.as_mut();
-        if in_place && run(connection, &queries) == Replay::Equal {
+        if !matches!(met, Met::BrokenSetup) && run(connection, &queries) == Replay::Equal {
             // Within the tolerance of floats, or a difference that did not come again.
             if differs_in_hash(connection, &queries) {
                 return Ok(Outcome::Pass);
             }
-            return self.flaky(round, case, at, &statements, "did not repeat in place");
+            return self.flaky(round, case, at, &statements, met, "did not repeat in place");
         }
         let fresh = replay(connection, &statements, &queries);
         let (kind, involved) = match &fresh {
             Replay::Different { pair, .. } => (FindingKind::WrongResult, vec![pair.0, pair.1]),
             Replay::Broken { query, error } => (error.class.into(), query.iter().copied().collect()),
             Replay::Equal | Replay::Void(_) => {
-                return self.flaky(round, case, at, &statements, "did not repeat on a fresh database");
+                return self.flaky(round, case, at, &statements, met, "did not repeat on a fresh database");
             }
         };
         if kind == FindingKind::WrongResult && broken_claim(connection, &round.claims(case)).is_some() {
@@ -292,10 +294,16 @@ impl Executor {
         case: &TestCase,
         at: At,
         statements: &[String],
+        met: Met,
         why: &str,
     ) -> io::Result<Outcome> {
         let queries: Vec<usize> = (0..case.queries().len()).collect();
-        let finding = self.finding(round, case, at, FindingKind::WrongResult, statements, &queries);
+        let mut finding = self.finding(round, case, at, FindingKind::WrongResult, statements, &queries);
+        if let Met::Error(number, error) = met {
+            finding.kind = error.class.into();
+            finding.queries[number].result = QueryResult::Error(error);
+            finding.seal();
+        }
         self.write(&finding, &self.config.out_dir.join("flaky"))?;
         Ok(Outcome::Warning(format!("flaky: {why}")))
     }
@@ -425,6 +433,16 @@ impl Executor {
         let statements = statements(round.as_ref(), case);
         self.finding(round.as_ref(), &test, At { block, case }, FindingKind::Crash, &statements, &queries)
     }
+}
+
+/// What went wrong at first.
+enum Met {
+    /// A statement that makes the database broke the engine.
+    BrokenSetup,
+    /// Results differ.
+    Difference,
+    /// A query of the case broke the engine.
+    Error(usize, EngineError),
 }
 
 /// The batch of set-up statements that a case comes after.

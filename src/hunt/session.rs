@@ -2,12 +2,13 @@
 
 use crate::caq::class::OracleClass;
 use crate::catalogue::{self, CatalogueError};
+use crate::compare::Row;
 use crate::config::{ClassChoice, STATEMENT_LIMITS, matches_glob};
 use crate::corpus::snippet::Snippet;
 use crate::corpus::validate::{self, SnippetVerdict};
-use crate::dbms::Connection;
 use crate::dbms::target::{Target, TargetError};
-use crate::generate::Capabilities;
+use crate::dbms::{Connection, EngineError, ErrorClass};
+use crate::generate::{Capabilities, Enforced};
 use crate::oracle::Oracle;
 use crate::oracle::caq::CaqOracle;
 use crate::sql::profile::{ColumnType, Profile, ProfileError};
@@ -116,14 +117,14 @@ impl Session {
             (Vec::new(), BTreeMap::new())
         };
         let count = snippets.len();
-        let foreign_keys = enforces_foreign_keys(connection.as_mut(), &profile);
+        let enforced = enforced(connection.as_mut(), &profile);
         let mut memory = Memory::open(target, data_dir, connection.as_ref())?;
         confirm::build(connection.as_mut(), &profile.start).map_err(TargetError::from)?;
-        let capabilities = Capabilities::probe(profile.clone(), snippets, foreign_keys, |sql| {
-            memory.recall(&[sql], || connection.rows(sql).ok()).ok().flatten()
+        let capabilities = Capabilities::probe(profile.clone(), snippets, enforced, |sql| {
+            memory.recall(&[sql], || probe(connection.as_mut(), &profile, sql).ok()).ok().flatten()
         });
         let missing = profile.probes.iter().filter(|probe| {
-            let known = memory.recall(&[&probe.sql], || connection.rows(&probe.sql).is_ok());
+            let known = memory.recall(&[&probe.sql], || self::probe(connection.as_mut(), &profile, &probe.sql).is_ok());
             !known.unwrap_or(false)
         });
         let probed = Probed {
@@ -140,19 +141,27 @@ impl Session {
         let assumed = choice.uses_assumed();
         let mut oracle = CaqOracle::new(classes, assumed, capabilities, snippet_percent, |statements, sql| {
             let texts: Vec<&str> = statements.iter().map(String::as_str).chain([sql]).collect();
-            let answer = memory.recall(&texts, || {
+            let mut run = || {
                 if built != statements {
-                    built = statements.to_vec();
                     tick();
-                    if let Err(error) = confirm::build(connection.as_mut(), statements) {
-                        return Acceptance { refused: Some(error.to_string()) };
-                    }
+                    confirm::build(connection.as_mut(), statements)?;
+                    built = statements.to_vec();
                     missing_table = first_refused_table(connection.as_mut(), statements);
                 }
-                if let Some(refused) = &missing_table {
-                    return Acceptance { refused: Some(refused.clone()) };
+                match &missing_table {
+                    Some(refused) => Ok(Some(refused.clone())),
+                    None => connection.execute(sql).map(|()| None).inspect_err(|error| {
+                        if error.class.is_finding() || error.class == ErrorClass::ConnectionLost {
+                            built.clear();
+                        }
+                    }),
                 }
-                Acceptance { refused: connection.execute(sql).err().map(|error| error.to_string()) }
+            };
+            let answer = memory.recall(&texts, || {
+                let first = run();
+                let lost = matches!(&first, Err(error) if error.class == ErrorClass::ConnectionLost);
+                let refused = if lost { run() } else { first };
+                Acceptance { refused: refused.unwrap_or_else(|error| Some(error.to_string())) }
             });
             let Acceptance { refused } = answer.map_err(|error| error.to_string())?;
             refused.map_or(Ok(()), Err)
@@ -175,6 +184,17 @@ impl Session {
             refused_snippets,
             probed,
         })
+    }
+}
+
+/// The rows of a query that needs no tables of a class. What was asked before may have ended the engine.
+fn probe(connection: &mut dyn Connection, profile: &Profile, sql: &str) -> Result<Vec<Row>, EngineError> {
+    match connection.rows(sql) {
+        Err(error) if error.class == ErrorClass::ConnectionLost => {
+            confirm::build(connection, &profile.start)?;
+            connection.rows(sql)
+        }
+        result => result,
     }
 }
 
@@ -296,15 +316,32 @@ fn first_refused_table(connection: &mut dyn Connection, statements: &[String]) -
     })
 }
 
-/// Whether the engine refuses a row that violates a foreign key, as classes with foreign keys assume.
-fn enforces_foreign_keys(connection: &mut dyn Connection, profile: &Profile) -> bool {
-    let mut statements = profile.start.clone();
+/// The constraints that the engine enforces, as classes that have them assume.
+fn enforced(connection: &mut dyn Connection, profile: &Profile) -> Enforced {
     let int = profile.declared(&ColumnType::Class(SqlType::Int));
-    statements.push(format!("CREATE TABLE parent(c {int} PRIMARY KEY)"));
-    statements.push(format!("CREATE TABLE child(c {int}, FOREIGN KEY(c) REFERENCES parent(c))"));
-    confirm::build(connection, &statements).is_ok()
-        && connection.execute("INSERT INTO child(c) VALUES (NULL)").is_ok()
-        && connection.execute("INSERT INTO child(c) VALUES (1)").is_err()
+    // Whether of rows of a table the last one is refused and the others are not.
+    let mut refuses = |tables: &[String], rows: &[&str]| {
+        let statements: Vec<String> = profile.start.iter().chain(tables).cloned().collect();
+        let Some((last, first)) = rows.split_last() else { return false };
+        if confirm::build(connection, &statements).is_err() {
+            return false;
+        }
+        let mut insert = |row: &str| connection.execute(&format!("INSERT INTO c(a, b) VALUES ({row})")).is_ok();
+        first.iter().all(|row| insert(row)) && !insert(last)
+    };
+    let table = |columns: &str| vec![format!("CREATE TABLE c({})", columns.replace("INT", int))];
+    let parent = format!("CREATE TABLE p(a {int} PRIMARY KEY)");
+    let child = format!("CREATE TABLE c(a {int}, b {int}, FOREIGN KEY(b) REFERENCES p(a))");
+    Enforced {
+        not_null: refuses(&table("a INT, b INT NOT NULL"), &["1, 1", "1, NULL"]),
+        keys: refuses(&table("a INT PRIMARY KEY, b INT"), &["1, 1", "2, 1", "2, 2"])
+            && refuses(&table("a INT, b INT, PRIMARY KEY(a, b)"), &["1, 1", "1, 2", "1, 2"])
+            && refuses(&table("a INT UNIQUE, b INT"), &["NULL, 1", "NULL, 1", "1, 1", "1, 1"])
+            && refuses(&table("a INT, b INT, UNIQUE(a, b)"), &["1, NULL", "1, NULL", "1, 1", "1, 1"]),
+        checks: refuses(&table("a INT, b INT CHECK (b > 0)"), &["1, NULL", "1, 1", "1, 0"])
+            && refuses(&table("a INT, b INT, CHECK (a < b)"), &["1, 2", "NULL, 1", "1, 1"]),
+        foreign_keys: refuses(&[parent, child], &["1, NULL", "1, 1"]),
+    }
 }
 
 /// The classes whose names match one of the patterns; all without patterns.

@@ -65,7 +65,7 @@ impl CaqOracle {
         let mut unused = BTreeMap::new();
         let mut usable = Vec::new();
         for mut class in classes {
-            if !class.dialects.is_empty() && !class.dialects.contains(&profile.name) {
+            if !class.dialects.is_empty() && !class.dialects.iter().any(|dialect| profile.speaks(dialect)) {
                 unused.insert(class.name, format!("written for {}", class.dialects.join(", ")));
                 continue;
             }
@@ -74,8 +74,8 @@ impl CaqOracle {
                 unused.insert(class.name, format!("assumes {missing}, which {} does not guarantee", profile.name));
                 continue;
             }
-            if !capabilities.foreign_keys && class.schema.tables.iter().any(|t| !t.foreign_keys.is_empty()) {
-                unused.insert(class.name, "the target does not enforce foreign keys".to_owned());
+            if let Some(what) = class.names.relations.iter().find_map(|table| capabilities.enforced.lacks(table)) {
+                unused.insert(class.name, format!("the target does not enforce {what}"));
                 continue;
             }
             let Selection { members: equivalent, mut assumed, off } = class.select(&guarantees, &profile.name, assumed);

@@ -19,6 +19,7 @@ pub mod distance;
 pub mod duckdb;
 #[cfg(test)]
 mod fixtures;
+mod indented;
 mod json;
 pub mod mysql;
 pub mod postgres;
@@ -49,10 +50,13 @@ pub fn read(wire: Wire, rows: &[Row]) -> PlanTree {
         [Value::Int(id), Value::Int(parent), _, detail] => Some((*id, *parent, text(detail))),
         _ => None,
     };
+    let lines = || sqlite::tree(&rows.iter().filter_map(line).collect::<Vec<_>>());
     // The last cell of the last row is the plan, as one text, but in SQLite.
     let whole = || rows.last().and_then(|row| row.last()).map(text).unwrap_or_default();
     match wire {
-        Wire::Sqlite => sqlite::tree(&rows.iter().filter_map(line).collect::<Vec<_>>()),
+        Wire::Sqlite => lines(),
+        Wire::Python if rows.iter().all(|row| line(row).is_some()) => lines(),
+        Wire::Python => indented::tree(&whole()),
         Wire::Postgres => postgres::tree(&whole()),
         Wire::Duckdb => duckdb::tree(&whole()),
         Wire::Mysql => mysql::tree(&whole()),

@@ -1,17 +1,17 @@
-//! MariaDB's programs, and a private server of them.
+//! Programs of MariaDB or MySQL, and a private server of them.
 
 use super::private::{Room, Server};
 use super::{ServerError, command, find_program, postgres, succeed};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// MariaDB's programs.
+/// Programs of one of the two.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Programs {
     /// The server.
     pub server: PathBuf,
-    /// What makes a data directory.
-    pub install: PathBuf,
+    /// MariaDB's script that makes a data directory; MySQL's server does that itself.
+    pub install: Option<PathBuf>,
     /// The directory above all of them, where it is not the system's.
     pub base: Option<PathBuf>,
 }
@@ -25,17 +25,20 @@ impl Programs {
             all.into_iter().find(|path| path.is_file())
         };
         let server = find(&["mariadbd", "mysqld"])?;
-        let install = find(&["mariadb-install-db", "mysql_install_db"])?;
+        let install = find(&["mariadb-install-db", "mysql_install_db"]);
         Some(Self { server, install, base: Some(base.to_path_buf()) })
     }
 
-    /// Those of this machine.
+    /// MariaDB's of this machine.
     pub fn found() -> Result<Self, ServerError> {
         let hint = "run `caqtus dbms install mariadb` or install mariadb-server".to_owned();
         let missing = || ServerError::NotInstalled { engine: "MariaDB", hint };
         let server = find_program("mariadbd").or_else(|| find_program("mysqld"));
         let install = find_program("mariadb-install-db").or_else(|| find_program("mysql_install_db"));
-        server.zip(install).map(|(server, install)| Self { server, install, base: None }).ok_or_else(missing)
+        server
+            .zip(install)
+            .map(|(server, install)| Self { server, install: Some(install), base: None })
+            .ok_or_else(missing)
     }
 
     /// A command with the libraries and messages that lie beside the programs.
@@ -64,39 +67,52 @@ pub fn socket(room: &Room) -> PathBuf {
     room.dir.join("sock")
 }
 
-/// Settings that make a server fast whose data nobody needs.
-const SETTINGS: [&str; 13] = [
+/// Settings that make a server fast whose data nobody needs. A server passes over a `loose` one that it does not know
+/// (<https://dev.mysql.com/doc/refman/8.0/en/option-modifiers.html>).
+const SETTINGS: [&str; 19] = [
     "--skip-networking",
     "--skip-log-bin",
+    // Makes keys at every start.
+    "--loose-skip-ssl",
+    "--loose-auto-generate-certs=OFF",
+    "--loose-sha256-password-auto-generate-rsa-keys=OFF",
+    "--loose-caching-sha2-password-auto-generate-rsa-keys=OFF",
+    "--loose-default-authentication-plugin=mysql_native_password",
+    "--loose-mysqlx=OFF",
     "--innodb-flush-log-at-trx-commit=0",
     "--innodb-buffer-pool-size=32M",
     "--innodb-log-file-size=16M",
     "--innodb-doublewrite=0",
     "--innodb-flush-method=nosync",
-    "--sync-frm=0",
+    "--loose-sync-frm=0",
     "--performance-schema=OFF",
     "--innodb-stats-persistent=0",
-    "--aria-checkpoint-interval=0",
+    "--loose-aria-checkpoint-interval=0",
     "--max-connections=10",
     "--key-buffer-size=8M",
 ];
 
 /// Makes a data directory.
 pub fn make_data(programs: &Programs, data_dir: &Path, room: &Room) -> Result<PathBuf, ServerError> {
-    room.data(data_dir, &programs.install, |data| {
+    room.data(data_dir, programs.install.as_ref().unwrap_or(&programs.server), |data| {
+        let Some(script) = &programs.install else {
+            let mut initialize = programs.command(&programs.server, room);
+            initialize.arg(format!("--datadir={}", data.display())).arg(format!("--tmpdir={}", room.dir.display()));
+            return succeed(initialize.arg("--initialize-insecure").args(SETTINGS));
+        };
         super::private_dir(data, room.account)?;
-        let mut install = programs.command(&programs.install, room);
-        install.arg(format!("--datadir={}", data.display()));
+        let mut install = programs.command(script, room);
+        install.arg(format!("--datadir={}", data.display())).arg("--loose-skip-ssl");
         succeed(install.args(["--auth-root-authentication-method=normal", "--skip-test-db"]))
     })
 }
 
 /// Starts a server and waits until it answers.
 pub fn start(programs: &Programs, data: &Path, room: &Room) -> Result<Server, ServerError> {
-    let mut mariadbd = programs.command(&programs.server, room);
-    mariadbd.arg(format!("--datadir={}", data.display())).arg(format!("--socket={}", socket(room).display()));
-    mariadbd.args(SETTINGS);
-    let mut server = Server::start(mariadbd, room)?;
-    postgres::wait(&mut server, "mariadbd", &socket(room))?;
+    let mut server = programs.command(&programs.server, room);
+    server.arg(format!("--datadir={}", data.display())).arg(format!("--socket={}", socket(room).display()));
+    server.arg(format!("--tmpdir={}", room.dir.display())).args(SETTINGS);
+    let mut server = Server::start(server, room)?;
+    postgres::wait(&mut server, "the server", &socket(room))?;
     Ok(server)
 }

@@ -285,7 +285,7 @@ const VERDICT_LOOKS: u32 = 60;
 pub const CRASH_SIGNALS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
 
 /// CPU time of a process and its children, from the kernel's accounts (proc(5)).
-fn cpu_of_tree(root: u32) -> Duration {
+pub fn cpu_of_tree(root: u32) -> Duration {
     // Ticks a second, the same on every Linux that user space sees.
     const TICKS: u64 = 100;
     let mut sum = 0;

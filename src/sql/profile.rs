@@ -19,6 +19,8 @@ pub enum Wire {
     Postgres,
     /// MySQL's protocol.
     Mysql,
+    /// A Python module, in a process of its own.
+    Python,
 }
 
 /// What has a type.
@@ -37,8 +39,14 @@ pub enum Typing {
 pub struct Profile {
     /// Name of the dialect, as classes list it.
     pub name: String,
+    /// Another profile whose keys hold where this one has none.
+    #[serde(default)]
+    pub extends: Option<String>,
     /// How its servers or libraries are reached.
     pub wire: Wire,
+    /// For a Python module: the source that connects to it, as `src/dbms/python/worker.py` says.
+    #[serde(default)]
+    pub python: Option<String>,
     /// Assumptions of classes and of their proofs that hold for the databases created here.
     pub guarantees: BTreeSet<String>,
     /// Those that hold for classes whose members do not divide.
@@ -102,6 +110,9 @@ pub struct Profile {
     /// Names per type in CAST.
     #[serde(default)]
     pub casts: BTreeMap<SqlType, String>,
+    /// The collation that texts which are cast are given, where a view would keep another.
+    #[serde(default)]
+    pub cast_collation: Option<String>,
     /// Names per type in strict tables.
     #[serde(default)]
     pub strict_types: BTreeMap<String, Vec<String>>,
@@ -388,7 +399,6 @@ impl Profile {
             let own = std::mem::replace(&mut table, toml::from_str(base).map_err(toml_error)?);
             table.extend(own);
         }
-        table.remove("extends");
         let mut profile: Self = table.try_into().map_err(toml_error)?;
         profile.operators = toml::from_str::<Operators>(operators).map_err(toml_error)?.operators;
         let columns = profile.snippet_table.columns.values();
@@ -400,6 +410,11 @@ impl Profile {
             Some(ty) => Err(ProfileError::Type { name: name.to_owned(), ty: ty.to_string() }),
             None => Ok(Arc::new(profile)),
         }
+    }
+
+    /// Whether classes that are written for a dialect are tried here.
+    pub fn speaks(&self, dialect: &str) -> bool {
+        self.name == dialect || self.extends.as_deref() == Some(dialect)
     }
 
     /// The name of the profile that a profile's text extends.
@@ -415,6 +430,15 @@ impl Profile {
     pub fn cast_name(&self, ty: SqlType) -> &str {
         let declared = || self.types.get(&ty).and_then(|names| names.first());
         self.casts.get(&ty).or_else(declared).map_or("TEXT", String::as_str)
+    }
+
+    /// An expression, cast.
+    pub fn cast(&self, expression: &str, ty: SqlType) -> String {
+        let cast = format!("CAST({expression} AS {})", self.cast_name(ty));
+        match &self.cast_collation {
+            Some(collation) if ty == SqlType::Text => format!("{cast} COLLATE {collation}"),
+            _ => cast,
+        }
     }
 
     /// The name of a column's type in a table's definition.
@@ -439,7 +463,7 @@ impl Profile {
     pub fn null(&self, ty: SqlType) -> String {
         match self.typing {
             Typing::Dynamic => "NULL".to_owned(),
-            Typing::Static => format!("{TYPED_NULL}{})", self.cast_name(ty)),
+            Typing::Static => self.cast("NULL", ty),
         }
     }
 

@@ -164,6 +164,8 @@ impl DuckDb {
             let text = (self.api.result_error)(ptr::from_mut(result));
             if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
         };
+        // Addresses of code, which are different every time.
+        let message = message.split("\n\nStack Trace:").next().unwrap_or_default().to_owned();
         let code = code_of(&message);
         let class = self.profile.error_class(&code);
         self.broken |= class == ErrorClass::Internal;

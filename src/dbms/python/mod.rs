@@ -1,0 +1,290 @@
+//! An engine that is a Python module, in a process of its own that reads and answers lines of JSON (`worker.py`).
+
+use super::{Connection, EngineError, ErrorClass, StatementLimits, number};
+use crate::compare::Row;
+use crate::server::find_program;
+use crate::server::private::{CRASH_SIGNALS, cpu_of_tree};
+use crate::sql::profile::{Profile, Typing};
+use crate::sql::types::{SqlType, Value};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Beyond the engine's own limit for a statement: then it does not obey.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long an engine may take to be loaded and to open a database.
+const START_MAX: Duration = Duration::from_mins(1);
+
+/// Lines that an engine printed last that are kept.
+const WORDS_MAX: usize = 4;
+
+/// Why an engine cannot be started. Each message says what to do next.
+#[derive(Debug, Error)]
+pub enum PythonError {
+    /// There is no Python.
+    #[error("{name} runs in Python, and there is no python3 on this machine; install it, or name one in CAQTUS_PYTHON")]
+    NoPython {
+        /// The engine.
+        name: String,
+    },
+    /// The module does not load.
+    #[error("{name} does not start in Python: {message}{}", advice(name, message))]
+    Start {
+        /// The engine.
+        name: String,
+        /// What was said.
+        message: String,
+    },
+}
+
+fn advice(name: &str, message: &str) -> String {
+    if message.contains("No module named") {
+        format!("; run `caqtus dbms install {name}`, or name the directory that has the module, as in {name}:/path")
+    } else {
+        String::new()
+    }
+}
+
+#[derive(Serialize)]
+struct Request<'a> {
+    r#do: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    sql: &'a str,
+    /// How many rows are wanted at most; none with 0.
+    rows: u64,
+}
+
+/// A cell of a row, as the worker writes it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Cell {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Text(String),
+    Real { real: String },
+    Number { number: String },
+    Blob { blob: String },
+}
+
+impl From<Cell> for Value {
+    fn from(cell: Cell) -> Self {
+        match cell {
+            Cell::Null => Self::Null,
+            Cell::Bool(value) => Self::Bool(value),
+            Cell::Int(value) => Self::Int(value),
+            Cell::Text(text) => Self::Text(text.into_bytes()),
+            Cell::Real { real } => real.parse().map_or_else(|_| Self::Text(real.into_bytes()), Self::Real),
+            Cell::Number { number: text } => number(&text),
+            Cell::Blob { blob } => {
+                let digits = blob.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap_or_default());
+                Self::Blob(digits.map(|pair| u8::from_str_radix(pair, 16).unwrap_or_default()).collect())
+            }
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Answer {
+    rows: Vec<Vec<Cell>>,
+    too_many: bool,
+    types: Option<Vec<Option<SqlType>>>,
+    version: String,
+    limits: bool,
+    error: Option<String>,
+    code: String,
+}
+
+/// An engine in a Python process.
+pub struct Python {
+    process: Option<Process>,
+    module: Option<PathBuf>,
+    program: PathBuf,
+    profile: Arc<Profile>,
+    limits: StatementLimits,
+    version: String,
+    /// Whether the engine bounds the time of statements itself.
+    bounds: bool,
+}
+
+/// A running worker.
+struct Process {
+    child: Child,
+    requests: ChildStdin,
+    answers: Receiver<String>,
+    /// What it printed last: an engine's last words.
+    words: JoinHandle<String>,
+}
+
+impl Process {
+    fn start(mut command: Command) -> std::io::Result<Self> {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(requests), Some(output), Some(errors)) = pipes else {
+            return Err(std::io::Error::other("a process without pipes"));
+        };
+        let (sender, answers) = channel();
+        std::thread::spawn(move || {
+            let mut lines = BufReader::new(output).lines().map_while(Result::ok);
+            while lines.next().is_some_and(|line| sender.send(line).is_ok()) {}
+        });
+        let words = std::thread::spawn(move || {
+            let mut last = VecDeque::new();
+            for line in BufReader::new(errors).lines().map_while(Result::ok) {
+                last.push_back(line);
+                if last.len() > WORDS_MAX {
+                    last.pop_front();
+                }
+            }
+            last.make_contiguous().join("; ")
+        });
+        Ok(Self { child, requests, answers, words })
+    }
+}
+
+impl Process {
+    /// Ends it, if it runs, and says how it ended and what it said at last.
+    fn end(mut self) -> (Option<ExitStatus>, String) {
+        drop(self.requests);
+        let _ = self.child.kill();
+        (self.child.wait().ok(), self.words.join().unwrap_or_default())
+    }
+}
+
+impl Python {
+    /// Starts the engine; `module` is the directory that has it, if it is not where Python looks by itself.
+    pub fn start(module: Option<PathBuf>, profile: Arc<Profile>, limits: StatementLimits) -> Result<Self, PythonError> {
+        let name = profile.name.clone();
+        let program = std::env::var_os("CAQTUS_PYTHON").map(PathBuf::from).or_else(|| find_program("python3"));
+        let Some(program) = program else { return Err(PythonError::NoPython { name }) };
+        let mut python =
+            Self { process: None, module, program, profile, limits, version: String::new(), bounds: false };
+        let started = python.ask(&Request { r#do: "hello", sql: "", rows: 0 }, START_MAX).and_then(|hello| {
+            (python.version, python.bounds) = (hello.version, hello.limits);
+            python.reset()
+        });
+        started.map_err(|error| PythonError::Start { name, message: error.message })?;
+        Ok(python)
+    }
+
+    fn stop(&mut self) {
+        self.process.take().map(Process::end);
+    }
+
+    fn ask(&mut self, request: &Request, patience: Duration) -> Result<Answer, EngineError> {
+        if self.process.is_none() {
+            let mut command = Command::new(&self.program);
+            command.args(["-c", include_str!("worker.py"), self.profile.python.as_deref().unwrap_or_default()]);
+            command.arg(self.limits.time_max_ms.to_string());
+            if let Some(module) = &self.module {
+                command.env("PYTHONPATH", module);
+            }
+            let failed = |error: std::io::Error| EngineError::new(ErrorClass::ConnectionLost, error.to_string());
+            self.process = Some(Process::start(command).map_err(failed)?);
+        }
+        let Some(process) = self.process.as_mut() else { return Ok(Answer::default()) };
+        let mut line = serde_json::to_string(request).unwrap_or_default();
+        line.push('\n');
+        // A process that has ended is noticed below.
+        let _ = process.requests.write_all(line.as_bytes());
+        match process.answers.recv_timeout(patience) {
+            Ok(line) => self.read(&line),
+            Err(RecvTimeoutError::Disconnected) => Err(self.ended()),
+            Err(RecvTimeoutError::Timeout) => {
+                self.stop();
+                let (class, how) = if self.bounds {
+                    (ErrorClass::Hang, "the statement went on after its time limit")
+                } else {
+                    (ErrorClass::Limit, "the statement took too long, and nothing but its process could be stopped")
+                };
+                Err(EngineError::new(class, how))
+            }
+        }
+    }
+
+    fn read(&mut self, line: &str) -> Result<Answer, EngineError> {
+        let answer: Answer = serde_json::from_str(line).map_err(|error| {
+            self.stop();
+            EngineError::new(ErrorClass::ConnectionLost, format!("an answer that cannot be read: {error}"))
+        })?;
+        if answer.too_many {
+            return Err(EngineError::too_many_rows(self.limits));
+        }
+        let Some(message) = answer.error else { return Ok(answer) };
+        let class = self.profile.error_class(&answer.code);
+        if class == ErrorClass::Internal {
+            // What is left of an engine that has failed inside is not to be trusted.
+            self.stop();
+        }
+        Err(EngineError { class, code: answer.code, message })
+    }
+
+    /// The process is gone.
+    fn ended(&mut self) -> EngineError {
+        let (status, words) = self.process.take().map(Process::end).unwrap_or_default();
+        let how = format!("{}: {words}", status.map_or_else(String::new, |status| status.to_string()));
+        match status.and_then(|status| status.signal()) {
+            Some(signal) if !CRASH_SIGNALS.contains(&signal) => EngineError::new(ErrorClass::ConnectionLost, how),
+            _ => EngineError::new(ErrorClass::Crash, format!("the engine ended its process: {how}")),
+        }
+    }
+
+    /// Runs a statement in the database that there is: none after the process was lost.
+    fn run(&mut self, r#do: &str, sql: &str, rows: u64) -> Result<Answer, EngineError> {
+        if self.process.is_none() {
+            return Err(EngineError::new(ErrorClass::ConnectionLost, "the engine's process was stopped"));
+        }
+        let patience = Duration::from_millis(self.limits.time_max_ms) + PATIENCE;
+        self.ask(&Request { r#do, sql, rows }, patience)
+    }
+}
+
+impl Drop for Python {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Connection for Python {
+    fn version(&self) -> String {
+        self.version.clone()
+    }
+
+    fn build_id(&self) -> String {
+        format!("{} {}", self.profile.name, self.version)
+    }
+
+    fn reset(&mut self) -> Result<(), EngineError> {
+        self.ask(&Request { r#do: "reset", sql: "", rows: 0 }, START_MAX).map(drop)
+    }
+
+    fn execute(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.run("run", sql, 0).map(drop)
+    }
+
+    fn rows(&mut self, sql: &str) -> Result<Vec<Row>, EngineError> {
+        let answer = self.run("run", sql, self.limits.rows_max)?;
+        Ok(answer.rows.into_iter().map(|row| row.into_iter().map(Value::from).collect()).collect())
+    }
+
+    fn types(&mut self, sql: &str) -> Result<Option<Vec<Option<SqlType>>>, EngineError> {
+        match self.profile.typing {
+            Typing::Dynamic => Ok(None),
+            Typing::Static => self.run("types", sql, 0).map(|answer| answer.types),
+        }
+    }
+
+    fn server_cpu(&self) -> Option<Duration> {
+        self.process.as_ref().map(|process| cpu_of_tree(process.child.id()))
+    }
+}
