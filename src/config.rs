@@ -86,6 +86,19 @@ impl ClassChoice {
     }
 }
 
+/// A placeholder of a class whose fillings must have no subquery on a build.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Learned {
+    /// The engine's build.
+    pub build_id: String,
+    /// The class.
+    pub class: String,
+    /// The position of the placeholder.
+    pub placeholder: usize,
+    /// What the engine said.
+    pub why: String,
+}
+
 /// What an executor process needs to know. Handed over as JSON on its standard input.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ExecutorConfig {
@@ -105,6 +118,9 @@ pub struct ExecutorConfig {
     pub findings_per_class_max: usize,
     /// Findings that the campaign has already; they count towards the limits.
     pub known: Vec<String>,
+    /// What the target's builds are known not to take.
+    #[serde(default)]
+    pub learned: Vec<Learned>,
     /// The flight recorder's file.
     pub recorder: PathBuf,
 }

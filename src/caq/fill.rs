@@ -49,6 +49,15 @@ impl Fill {
         }
     }
 
+    /// Whether it is an expression with a subquery.
+    pub fn has_subquery(&self) -> bool {
+        match self {
+            Self::Snippet { snippet, .. } => snippet.has_subquery,
+            Self::Generated(node) => node.has_subquery(),
+            Self::Table(_) => false,
+        }
+    }
+
     /// The filling as a report shows it, an expression over a table `t`.
     pub fn describe(&self) -> String {
         let mut text = String::new();

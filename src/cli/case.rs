@@ -4,6 +4,7 @@ use super::{ChoiceArgs, Common};
 use crate::config::{CASES_PER_BLOCK, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
 use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
+use crate::hunt::learned;
 use clap::Args;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -48,6 +49,7 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
         snippet_percent: args.snippets,
         findings_per_class_max: FINDINGS_PER_CLASS_MAX,
         known: Vec::new(),
+        learned: learned::read(&args.common.data_dir(), &target.to_string()),
         recorder: recorder.clone(),
     })?;
     let cases = args.case.map_or(0..CASES_PER_BLOCK, |case| case..case + 1);

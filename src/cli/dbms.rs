@@ -1,11 +1,12 @@
 //! `caqtus dbms`.
 
 use super::Common;
-use crate::config::{ClassChoice, STATEMENT_LIMITS};
+use crate::config::{ClassChoice, Learned, STATEMENT_LIMITS};
 use crate::dbms::Connection as _;
 use crate::dbms::install::{EngineStore, known_engines, known_versions, newest_known};
 use crate::dbms::sqlite::Sqlite;
 use crate::dbms::target::Target;
+use crate::hunt::learned;
 use crate::hunt::session::{Probed, Session};
 use anyhow::bail;
 use clap::{Args, Subcommand};
@@ -137,7 +138,8 @@ fn list(known: bool, json: bool, common: &Common) -> anyhow::Result<()> {
 
 fn check(dbms: &str, common: &Common) -> anyhow::Result<()> {
     let target: Target = dbms.parse()?;
-    let session = Session::open(&target, &common.data_dir(), &ClassChoice::default(), 100, &mut || ())?;
+    let learned = learned::read(&common.data_dir(), dbms);
+    let session = Session::open(&target, &common.data_dir(), &ClassChoice::default(), 100, &learned, &mut || ())?;
     let profile = &session.profile;
     println!("{target}: version {} ({})", session.version, session.build_id);
     println!("{} classes, {} corpus snippets", session.oracle.classes().len(), session.snippets);
@@ -151,6 +153,9 @@ fn check(dbms: &str, common: &Common) -> anyhow::Result<()> {
     println!("features missing: {} of {}: {}", missing.len(), profile.probes.len(), missing.join(", "));
     for (why, count) in &session.refused_snippets {
         println!("{count} snippets are not used: {why}");
+    }
+    for Learned { class, placeholder, why, .. } in learned.iter().filter(|l| l.build_id == session.build_id) {
+        println!("no subqueries in {class}, placeholder {}: {why}", placeholder + 1);
     }
     for (name, reason) in &session.unused {
         println!("not used: {name}: {reason}");

@@ -16,6 +16,8 @@ pub struct Snippet {
     pieces: Vec<Piece>,
     /// Type and profile name of each column it uses.
     pub columns: Vec<(String, ColumnType)>,
+    /// Whether it has a subquery.
+    pub has_subquery: bool,
     /// Whether it has a subquery over its own table.
     pub uses_own_table: bool,
     /// Qualifiers and aliases it introduces, in lower case; a member with the same alias would capture its columns.
@@ -70,6 +72,7 @@ impl Snippet {
             sql: sql.to_owned(),
             pieces: Vec::new(),
             columns: Vec::new(),
+            has_subquery: dense.iter().any(|t| t.is_word("select")),
             uses_own_table: false,
             aliases: BTreeSet::new(),
             collates: dense.iter().any(|t| t.is_word("collate")),

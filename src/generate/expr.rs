@@ -48,6 +48,14 @@ pub struct Inner {
 }
 
 impl Node {
+    /// Whether it has a subquery.
+    pub fn has_subquery(&self) -> bool {
+        match self {
+            Self::Operator { op, operands, .. } => op.has_subquery() || operands.iter().any(Self::has_subquery),
+            Self::Column { .. } | Self::Literal(_) => false,
+        }
+    }
+
     /// Appends the expression as it reads where the placeholder's table is visible as `alias`; with an empty alias
     /// columns are not qualified, as an index definition wants them.
     pub fn render(&self, alias: &str, out: &mut String) {

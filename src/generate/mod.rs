@@ -14,7 +14,7 @@ use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::{ColumnType, Kind, Profile, Switch};
 use crate::sql::schema::Table;
 use crate::sql::types::SqlType;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A column of a table that was created.
@@ -109,6 +109,8 @@ pub struct Capabilities {
     pub switches: Vec<Arc<Switch>>,
     /// The constraints that hold here.
     pub enforced: Enforced,
+    /// Placeholders of classes, by position, whose fillings must have no subquery, as earlier campaigns found.
+    pub without_subqueries: BTreeSet<(String, usize)>,
     /// Corpus snippets with validated claims.
     pub snippets: Vec<Arc<Snippet>>,
 }
@@ -167,8 +169,14 @@ impl Capabilities {
             generated_columns,
             switches,
             enforced,
+            without_subqueries: BTreeSet::new(),
             snippets,
         }
+    }
+
+    /// Whether fillings of a placeholder must have no subquery.
+    pub fn lacks_subqueries(&self, class: &str, placeholder: usize) -> bool {
+        !self.without_subqueries.is_empty() && self.without_subqueries.contains(&(class.to_owned(), placeholder))
     }
 
     /// What is wanted of an expression whose truth value is taken.

@@ -69,7 +69,12 @@ impl QueryGenerator<'_> {
             format!("SELECT {} FROM {} AS a {join} {} AS b", self.select_list(&sources, rng), left.name, right.name);
         if !join.starts_with("CROSS") {
             out.push_str(" ON ");
-            match (pick(rng, &left.columns), pick(rng, &right.columns)) {
+            let l = pick(rng, &left.columns);
+            // Static types must fit.
+            let is_static = self.capabilities.profile.typing == Typing::Static;
+            let fits = |c: &&ColumnInfo| !is_static || l.is_some_and(|l| l.ty.is_some() && l.ty == c.ty);
+            let fitting: Vec<&ColumnInfo> = right.columns.iter().filter(fits).collect();
+            match (l, pick(rng, &fitting)) {
                 (Some(l), Some(r)) if chance(rng, 60) => {
                     let _ = write!(out, "a.{} = b.{}", l.name, r.name);
                 }

@@ -1,5 +1,6 @@
 //! The loop of an executor: generate, run, compare, examine what differs.
 
+use super::learned::Learning;
 use super::protocol::{FoundReport, Order, Ready, Report};
 use super::recorder::{NO_BLOCK, Recorder, SETUP};
 use super::session::{Session, SessionError};
@@ -7,7 +8,7 @@ use super::stats::{Outcome, Stats};
 use crate::caq::fill::Fill;
 use crate::clock;
 use crate::compare::BagHash;
-use crate::config::{CASES_PER_EPOCH, ExecutorConfig, FINDINGS_PER_FEATURES_MAX, REDUCE_ATTEMPTS_MAX};
+use crate::config::{CASES_PER_EPOCH, ExecutorConfig, FINDINGS_PER_FEATURES_MAX, Learned, REDUCE_ATTEMPTS_MAX};
 use crate::dbms::target::Target;
 use crate::dbms::{EngineError, ErrorClass, with_switch};
 use crate::oracle::{Round, TestCase};
@@ -36,6 +37,9 @@ pub struct Executor {
     reduced: HashMap<(String, FindingKind), usize>,
     /// Findings kept, by kind and features.
     kept: HashMap<(FindingKind, Vec<String>), usize>,
+    learning: Learning,
+    /// What the engine said to a query of the present case that it refused.
+    refusal: Option<String>,
     /// Examining a failure replaced the database, so that it must be made again.
     replaced: bool,
 }
@@ -67,7 +71,8 @@ impl Executor {
         let mut recorder = Recorder::create(&config.recorder)
             .map_err(|source| SessionError::Cache { path: config.recorder.display().to_string(), source })?;
         let mut tick = || recorder.note(NO_BLOCK, 0, SETUP);
-        let session = Session::open(&target, &config.data_dir, &config.choice, config.snippet_percent, &mut tick)?;
+        let ExecutorConfig { data_dir, choice, snippet_percent, learned, .. } = &config;
+        let session = Session::open(&target, data_dir, choice, *snippet_percent, learned, &mut tick)?;
         let (mut reduced, mut kept) = (HashMap::new(), HashMap::new());
         // What executors before this one kept counts too, so that a crash does not open the limits again.
         for id in &config.known {
@@ -76,7 +81,17 @@ impl Executor {
                 *reduced.entry((finding.class, finding.kind)).or_default() += 1;
             }
         }
-        Ok(Self { config, session, recorder, stats: Stats::default(), reduced, kept, replaced: false })
+        Ok(Self {
+            config,
+            session,
+            recorder,
+            stats: Stats::default(),
+            reduced,
+            kept,
+            learning: Learning::default(),
+            refusal: None,
+            replaced: false,
+        })
     }
 
     /// What the first report says.
@@ -123,7 +138,11 @@ impl Executor {
             round.case(&mut stream(self.config.seed, &[CASE_STREAM, block, u64::from(number)]), &mut case);
             self.stats.digest = self.stats.digest.wrapping_add(digest(at, round, &case));
             let outcome = match setup {
-                Setup::Usable => self.judge(round, &case, at, report)?,
+                Setup::Usable => {
+                    let outcome = self.judge(round, &case, at, report)?;
+                    self.learn(round, &case, report)?;
+                    outcome
+                }
                 Setup::Unusable => Outcome::Skipped("set-up failed".to_owned()),
                 Setup::Broken if broken => Outcome::Skipped("set-up failed".to_owned()),
                 Setup::Broken => {
@@ -211,6 +230,19 @@ impl Executor {
         if differs { self.examine(round, case, at, Met::Difference, report) } else { Ok(Outcome::Pass) }
     }
 
+    /// Notes what became of a case in which one filling has a subquery.
+    fn learn(&mut self, round: &dyn Round, case: &TestCase, report: Reporter) -> io::Result<()> {
+        let refusal = self.refusal.take();
+        let mut with = case.fills.iter().enumerate().filter(|(_, fill)| fill.has_subquery()).map(|(at, _)| at);
+        if let (Some(placeholder), None) = (with.next(), with.next())
+            && self.learning.note(round.class(), placeholder, refusal.is_some())
+        {
+            let (build_id, class) = (self.session.build_id.clone(), round.class().to_owned());
+            report(Report::Learned(Learned { build_id, class, placeholder, why: refusal.unwrap_or_default() }))?;
+        }
+        Ok(())
+    }
+
     fn failed_query(
         &mut self,
         round: &dyn Round,
@@ -220,9 +252,11 @@ impl Executor {
         report: Reporter,
     ) -> io::Result<Outcome> {
         match error.class {
-            ErrorClass::Semantic | ErrorClass::Data | ErrorClass::Unsupported => {
+            ErrorClass::Semantic | ErrorClass::Unsupported => {
+                self.refusal = Some(error.message);
                 Ok(Outcome::Skipped(error.class.to_string()))
             }
+            ErrorClass::Data => Ok(Outcome::Skipped(error.class.to_string())),
             ErrorClass::Limit => Ok(Outcome::Warning(error.class.to_string())),
             ErrorClass::ConnectionLost => {
                 self.replaced = true;

@@ -6,6 +6,7 @@
 //! A case is a function of the seed, the block and its number in the block, so it can be made again by anybody.
 
 pub mod executor;
+pub mod learned;
 pub mod process;
 pub mod protocol;
 pub mod recorder;

@@ -1,6 +1,7 @@
 //! What the supervisor and an executor say to each other: one JSON object a line.
 
 use super::stats::Stats;
+use crate::config::Learned;
 use crate::triage::finding::Finding;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +49,8 @@ pub enum Report {
         /// What was done since the last such report.
         stats: Stats,
     },
+    /// The target was found not to take something.
+    Learned(Learned),
     /// The description asked for.
     Described(Box<Finding>),
 }

@@ -1,9 +1,10 @@
 //! A target made ready for testing: connected, probed, with the snippets and classes that hold on it.
 
+use super::learned;
 use crate::caq::class::OracleClass;
 use crate::catalogue::{self, CatalogueError};
 use crate::compare::Row;
-use crate::config::{ClassChoice, STATEMENT_LIMITS, matches_glob};
+use crate::config::{ClassChoice, Learned, STATEMENT_LIMITS, matches_glob};
 use crate::corpus::snippet::Snippet;
 use crate::corpus::validate::{self, SnippetVerdict};
 use crate::dbms::target::{Target, TargetError};
@@ -105,6 +106,7 @@ impl Session {
         data_dir: &Path,
         choice: &ClassChoice,
         snippet_percent: u32,
+        learned: &[Learned],
         tick: &mut dyn FnMut(),
     ) -> Result<Self, SessionError> {
         let mut connection = target.open(data_dir, STATEMENT_LIMITS)?;
@@ -120,9 +122,10 @@ impl Session {
         let enforced = enforced(connection.as_mut(), &profile);
         let mut memory = Memory::open(target, data_dir, connection.as_ref())?;
         confirm::build(connection.as_mut(), &profile.start).map_err(TargetError::from)?;
-        let capabilities = Capabilities::probe(profile.clone(), snippets, enforced, |sql| {
+        let mut capabilities = Capabilities::probe(profile.clone(), snippets, enforced, |sql| {
             memory.recall(&[sql], || probe(connection.as_mut(), &profile, sql).ok()).ok().flatten()
         });
+        capabilities.without_subqueries = learned::on_build(learned, &connection.build_id());
         let missing = profile.probes.iter().filter(|probe| {
             let known = memory.recall(&[&probe.sql], || self::probe(connection.as_mut(), &profile, &probe.sql).is_ok());
             !known.unwrap_or(false)

@@ -3,13 +3,14 @@
 //! An executor that ends by itself or stands still is replaced. Its flight recorder names the case; the case is made
 //! again, and run in a process of its own: what ends or stops that process too is a finding, anything else is flaky.
 
+use super::learned;
 use super::process::{End, Event, Process, attend, own_program, watch};
 use super::protocol::{FoundReport, Order, Ready, Report};
 use super::recorder::{self, Position};
 use super::stats::{Outcome, Stats};
 use crate::catalogue;
 use crate::clock;
-use crate::config::{CASES_PER_BLOCK, ClassChoice, ExecutorConfig, START_MS, STATE_EVERY_MS};
+use crate::config::{CASES_PER_BLOCK, ClassChoice, ExecutorConfig, Learned, START_MS, STATE_EVERY_MS};
 use crate::dbms::target::{Target, TargetError};
 use crate::triage::finding::{Finding, FindingKind};
 use serde::{Deserialize, Serialize};
@@ -104,6 +105,9 @@ struct Campaign {
     done: BTreeSet<u64>,
     stats: Stats,
     findings: Vec<FoundReport>,
+    /// What was known about the target when it began.
+    #[serde(default)]
+    learned: Vec<Learned>,
     /// Whether the hunt ended by itself.
     finished: bool,
 }
@@ -219,6 +223,7 @@ impl<'a> Hunt<'a> {
             done: BTreeSet::new(),
             stats: Stats::default(),
             findings: Vec::new(),
+            learned: learned::read(&plan.executor.data_dir, &plan.executor.dbms),
             finished: false,
         };
         let aside = out_dir.join(INTERRUPTED_FILE);
@@ -237,6 +242,7 @@ impl<'a> Hunt<'a> {
         plan.executor.seed = campaign.seed;
         plan.executor.choice.clone_from(&campaign.choice);
         plan.executor.snippet_percent = campaign.snippet_percent;
+        plan.executor.learned.clone_from(&campaign.learned);
         let (events, inbox) = mpsc::unbounded_channel();
         let next_block = campaign.done_below;
         Ok(Self {
@@ -395,6 +401,11 @@ impl<'a> Hunt<'a> {
                 }
                 self.finish(block);
                 self.supply(id);
+            }
+            Report::Learned(learned) => {
+                let ExecutorConfig { data_dir, dbms, .. } = &self.plan.executor;
+                learned::append(data_dir, dbms, &learned)
+                    .map_err(|source| HuntError::Io { what: data_dir.display().to_string(), source })?;
             }
             Report::Described(_) => {}
         }

@@ -175,6 +175,7 @@ fn candidates(class: &OracleClass, placeholder: usize, capabilities: &Capabiliti
             && !(snippet.collates && demand.no_collation)
             && !(snippet.columns.is_empty() && demand.no_constant)
             && snippet.aliases.is_disjoint(&class.aliases)
+            && !(snippet.has_subquery && capabilities.lacks_subqueries(&class.name, placeholder))
     };
     capabilities.snippets.iter().filter(fits).cloned().collect()
 }
@@ -224,6 +225,7 @@ impl CaqRound<'_> {
             PlaceholderKind::Expr { relation, ty } => {
                 let demand = self.class.class.demands[placeholder];
                 let table = &self.database.tables[relation];
+                let subqueries = !self.oracle.capabilities.lacks_subqueries(&self.class.class.name, placeholder);
                 let is_truth_value = is_truth_value(demand, ty, self.profile());
                 // Favourites are predicates: they have the type wherever that matters.
                 let predicate = is_truth_value || (ty == SqlType::Boolean && !self.profile().truth_of_any_value);
@@ -231,6 +233,7 @@ impl CaqRound<'_> {
                     && chance(rng, 15)
                     && let Some(favourite) = pick(rng, &self.database.favourites[relation])
                     && meets(favourite, demand)
+                    && (subqueries || !favourite.has_subquery())
                 {
                     return Fill::Generated(favourite.clone());
                 }
@@ -240,12 +243,12 @@ impl CaqRound<'_> {
                 {
                     return Fill::Snippet { snippet: snippet.clone(), columns, table: table.name.clone() };
                 }
-                self.generated(table, demand, ty, rng)
+                self.generated(table, demand, ty, subqueries, rng)
             }
         }
     }
 
-    fn generated(&self, table: &TableInfo, demand: Demand, ty: SqlType, rng: &mut Rng) -> Fill {
+    fn generated(&self, table: &TableInfo, demand: Demand, ty: SqlType, subqueries: bool, rng: &mut Rng) -> Fill {
         let generator = ExprGenerator {
             grammar: &self.oracle.capabilities.grammar,
             literals: &self.database.literals,
@@ -255,7 +258,7 @@ impl CaqRound<'_> {
             kind: if is_truth_value(demand, ty, self.profile()) { Kind::Any } else { Kind::Typed(ty) },
             null_preserving: demand.null_preserving,
             binary: demand.no_collation,
-            subqueries: true,
+            subqueries,
             depth: rng.random_range(0..=DEPTH_MAX),
         };
         for _ in 0..CONSTANT_ATTEMPTS {
