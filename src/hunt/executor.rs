@@ -40,6 +40,8 @@ pub struct Executor {
     learning: Learning,
     /// What the engine said to a query of the present case that it refused.
     refusal: Option<String>,
+    /// The limit that kept the present block's database from being made: a full disk, no memory.
+    limit: Option<String>,
     /// Examining a failure replaced the database, so that it must be made again.
     replaced: bool,
 }
@@ -90,6 +92,7 @@ impl Executor {
             kept,
             learning: Learning::default(),
             refusal: None,
+            limit: None,
             replaced: false,
         })
     }
@@ -128,6 +131,7 @@ impl Executor {
         // What breaks the engine while a block's database is made is looked at once.
         let mut broken = false;
         let server = self.session.connection.server_cpu();
+        self.limit = None;
         let mut setup = self.reset(At { block, case: first }, report)?;
         for number in first..end {
             let at = At { block, case: number };
@@ -143,7 +147,10 @@ impl Executor {
                     self.learn(round, &case, report)?;
                     outcome
                 }
-                Setup::Unusable => Outcome::Skipped("set-up failed".to_owned()),
+                Setup::Unusable => match &self.limit {
+                    None => Outcome::Skipped("set-up failed".to_owned()),
+                    Some(limit) => Outcome::Warning(format!("set-up failed: {limit}")),
+                },
                 Setup::Broken if broken => Outcome::Skipped("set-up failed".to_owned()),
                 Setup::Broken => {
                     broken = true;
@@ -188,7 +195,17 @@ impl Executor {
                 report(Report::Failed { message: message.clone() })?;
                 Err(io::Error::other(message))
             }
-            Err(_) => Ok(Setup::Unusable),
+            Err(error) => {
+                self.note_limit(&error);
+                Ok(Setup::Unusable)
+            }
+        }
+    }
+
+    /// Remembers what kept the present database from being made, if it is a limit.
+    fn note_limit(&mut self, error: &EngineError) {
+        if error.class == ErrorClass::Limit {
+            self.limit = Some(in_general(&error.message));
         }
     }
 
@@ -206,6 +223,7 @@ impl Executor {
                     self.replaced = true;
                     return Setup::Unusable;
                 }
+                self.note_limit(&error);
                 if statement.starts_with("CREATE TABLE") || statement.starts_with("CREATE VIRTUAL TABLE") {
                     return Setup::Unusable;
                 }
@@ -477,6 +495,12 @@ enum Met {
     Difference,
     /// A query of the case broke the engine.
     Error(usize, EngineError),
+}
+
+/// A message without names and numbers, so that the same one is counted as the same.
+fn in_general(message: &str) -> String {
+    let names = |word: &&str| !word.contains(|c: char| c.is_ascii_digit() || "\"'`".contains(c));
+    message.split_whitespace().filter(names).collect::<Vec<_>>().join(" ")
 }
 
 /// The batch of set-up statements that a case comes after.

@@ -55,7 +55,7 @@ fn major_of(text: &str) -> Option<u32> {
 }
 
 /// Settings that make a server fast whose data nobody needs.
-const SETTINGS: [&str; 12] = [
+const SETTINGS: [&str; 13] = [
     "listen_addresses=",
     "fsync=off",
     "synchronous_commit=off",
@@ -68,6 +68,8 @@ const SETTINGS: [&str; 12] = [
     "max_wal_size=128MB",
     "unix_socket_permissions=0700",
     "logging_collector=off",
+    // In the data directory, which goes as a whole; segments elsewhere would stay.
+    "dynamic_shared_memory_type=mmap",
 ];
 
 /// Makes a cluster.

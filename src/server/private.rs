@@ -40,10 +40,25 @@ pub struct Room {
     _lock: File,
 }
 
-/// What the watching shell runs, with the directory as its argument.
-const WATCH: &str = "read -r _; pid=$(cat \"$1/pid\" 2>/dev/null); if [ -n \"$pid\" ]; then kill -QUIT $pid 2>/dev/null; \
-                     i=0; while kill -0 $pid 2>/dev/null && [ $i -lt 10 ]; do i=$((i+1)); sleep 0.05; done; \
-                     kill -KILL $pid 2>/dev/null; fi; rm -rf \"$1\"";
+/// What the watching shell runs, with the directory as its argument. The server's number may not be written down yet, so
+/// whatever names the directory goes, and what is still written meanwhile is removed again.
+const WATCH: &str = r#"
+read -r _
+pid=$(cat "$1/pid" 2>/dev/null)
+if [ -n "$pid" ]; then
+  kill -QUIT $pid 2>/dev/null
+  i=0; while kill -0 $pid 2>/dev/null && [ $i -lt 10 ]; do i=$((i+1)); sleep 0.05; done
+fi
+i=0
+while [ -e "$1" ] && [ $i -lt 50 ]; do
+  for line in /proc/[0-9]*/cmdline; do
+    other=${line#/proc/}; other=${other%/cmdline}
+    if [ $other != $$ ] && grep -qaF -- "$1/" $line 2>/dev/null; then kill -KILL $other 2>/dev/null; fi
+  done
+  rm -rf "$1"
+  i=$((i+1)); [ -e "$1" ] && sleep 0.1
+done
+"#;
 
 impl Room {
     /// Makes a directory, in memory if there is enough of it, and removes those that nobody uses any more.
@@ -120,10 +135,16 @@ fn remove_stale(parent: &Path) {
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
             continue;
         }
-        // A directory without a lock is being made, by a program that is then its own to clean up, or belongs to
-        // somebody else.
-        let Ok(lock) = File::open(dir.join("lock")) else { continue };
-        if lock.try_lock().is_ok() {
+        let program = entry.file_name().to_string_lossy()[PREFIX.len()..].split('-').next().map(str::to_owned);
+        let unused = match File::open(dir.join("lock")) {
+            Ok(lock) => lock.try_lock().is_ok(),
+            // It is being made, or belongs to somebody else, or is what is left of one that was removed.
+            Err(error) => {
+                error.kind() == std::io::ErrorKind::NotFound
+                    && program.is_some_and(|pid| !Path::new("/proc").join(pid).exists())
+            }
+        };
+        if unused {
             if let Ok(pid) = fs::read_to_string(dir.join("pid")) {
                 stop(pid.trim(), &dir);
             }
@@ -334,6 +355,21 @@ mod tests {
     }
 
     #[test]
+    fn a_server_ends_with_its_room_also_if_its_number_is_not_written_yet() {
+        let data = tempfile::tempdir().expect("a directory");
+        let room = Room::open(data.path(), None).expect("a room");
+        let (dir, log) = (room.dir.clone(), room.dir.join("log"));
+        fs::write(&log, "").expect("writes");
+        let mut server = Command::new("tail").arg("-f").arg(&log).spawn().expect("starts");
+        while !fs::read(format!("/proc/{}/cmdline", server.id())).is_ok_and(|line| line.starts_with(b"tail")) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        drop(room);
+        assert!(server.wait().expect("ends").signal().is_some());
+        assert!(!dir.exists());
+    }
+
+    #[test]
     fn how_a_server_ended_is_known() {
         let data = tempfile::tempdir().expect("a directory");
         let room = Room::open(data.path(), None).expect("a room");
@@ -371,8 +407,15 @@ mod tests {
         while !started() {
             std::thread::sleep(Duration::from_millis(5));
         }
+        // Without a lock: one is what is left of a removed one, the other is being made.
+        let rest = parent.path().join("caqtus-server-4999999-0");
+        let fresh = parent.path().join(format!("caqtus-server-{}-0", std::process::id()));
+        for dir in [&rest, &fresh] {
+            fs::create_dir(dir).expect("makes");
+        }
         remove_stale(parent.path());
         assert!(!stale.exists() && used.exists());
+        assert!(!rest.exists() && fresh.exists());
         assert!(left.wait().expect("ends").signal().is_some());
     }
 }
