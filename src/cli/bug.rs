@@ -234,11 +234,14 @@ fn bisect_finding(id: &str, install: bool, place: &Where) -> anyhow::Result<Exit
         versions.sort_by_key(|version| version_key(version));
         versions.dedup();
     }
-    let own = version_key(&finding.version);
-    let Some(bad) = versions.iter().position(|version| version_key(version) == own) else {
+    // As it is installed: a package's name and what the engine in it says of itself may differ.
+    let own = match &target {
+        Target::Version { version, .. } => version,
+        _ => &finding.version,
+    };
+    let Some(bad) = versions.iter().position(|version| version_key(version) == version_key(own)) else {
         bail!(
-            "{engine} {0}, on which it was found, is not installed; `caqtus dbms install {engine}@{0}` or --install gets it",
-            finding.version
+            "{engine} {own}, on which it was found, is not installed; `caqtus dbms install {engine}@{own}` or --install gets it"
         );
     };
     let runtime = super::runtime()?;
@@ -254,7 +257,7 @@ fn bisect_finding(id: &str, install: bool, place: &Where) -> anyhow::Result<Exit
     };
     // What does not show where it was found has no boundary.
     if look(&versions[bad])? != Seen::Shows {
-        bail!("it does not show on {engine} {}, on which it was found", finding.version);
+        bail!("it does not show on {engine} {own}, on which it was found");
     }
     let found = bisect(&versions, bad, look)?;
     if place.json {
