@@ -212,7 +212,10 @@ impl Builder<'_> {
 
     fn extra_columns(&self, table: &Table, strict: bool, info: &mut TableInfo, parts: &mut Vec<String>, rng: &mut Rng) {
         let profile = &self.capabilities.profile;
+        // An optimizer may rest on a constraint that is not enforced.
+        let enforced = self.capabilities.enforced;
         if let Some(auto_key) = profile.auto_key.as_ref()
+            && enforced.keys
             && table.primary_key.is_empty()
             && chance(rng, 20)
         {
@@ -257,12 +260,12 @@ impl Builder<'_> {
             if column.other.is_none() {
                 let value = self.literals.of_column(&column, 0, rng);
                 match rng.random_range(0..100) {
-                    0..15 => part.push_str(" UNIQUE"),
-                    15..25 => {
+                    0..15 if enforced.keys => part.push_str(" UNIQUE"),
+                    15..25 if enforced.not_null => {
                         let _ = write!(part, " NOT NULL DEFAULT ({value})");
                     }
                     // Rows that violate it are dropped.
-                    25..30 => {
+                    25..30 if enforced.checks => {
                         if let Some(check) = pick(rng, &profile.column_checks) {
                             let _ = write!(part, " {}", check.replace("#C", &name).replace("#V", &value));
                         }
@@ -414,7 +417,7 @@ impl Builder<'_> {
             }
             keys.push(key);
         }
-        let unique = if chance(rng, 10) { "UNIQUE " } else { "" };
+        let unique = if chance(rng, 10) && self.capabilities.enforced.keys { "UNIQUE " } else { "" };
         let method = pick(rng, &profile.index_methods).map_or("", String::as_str);
         let number = rng.random_range(0..1_000_000);
         let mut statement = format!("CREATE {unique}INDEX i{number} ON {}{method}({})", info.name, keys.join(", "));
