@@ -27,6 +27,14 @@ static OWN: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
     texts.collect()
 });
 
+/// Whether the directory that `CAQTUS_CORPUS` names, if it is set, has anything to read; that directory if not.
+pub fn check_own() -> Result<(), PathBuf> {
+    match std::env::var_os("CAQTUS_CORPUS").map(PathBuf::from) {
+        Some(root) if OWN.is_empty() => Err(root),
+        _ => Ok(()),
+    }
+}
+
 fn text(path: &str) -> Option<&'static str> {
     OWN.get(path).map(String::as_str).or_else(|| CORPUS.get_file(path).and_then(|f| f.contents_utf8()))
 }
@@ -36,7 +44,10 @@ pub fn profile(dialect: &str) -> Result<Arc<Profile>, ProfileError> {
     let missing = || ProfileError::Missing(dialect.to_owned());
     let own = text(&format!("dialects/{dialect}.toml")).ok_or_else(missing)?;
     let base = Profile::extends(own);
-    let base_text = base.as_ref().and_then(|base| text(&format!("dialects/{base}.toml")));
+    let base_text = base
+        .as_ref()
+        .map(|base| text(&format!("dialects/{base}.toml")).ok_or_else(|| ProfileError::Missing(base.clone())));
+    let base_text = base_text.transpose()?;
     let operators = |of: &str| text(&format!("dialects/{of}-operators.toml"));
     let operators = operators(dialect).or_else(|| operators(base.as_deref()?)).ok_or_else(missing)?;
     Profile::parse(dialect, own, base_text, operators)

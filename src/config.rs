@@ -118,9 +118,9 @@ pub struct ExecutorConfig {
     pub findings_per_class_max: usize,
     /// Findings that the campaign has already; they count towards the limits.
     pub known: Vec<String>,
-    /// What the target's builds are known not to take.
+    /// What the target's builds are known not to take; `None` for runs that must not depend on earlier ones, nor add to it.
     #[serde(default)]
-    pub learned: Vec<Learned>,
+    pub learned: Option<Vec<Learned>>,
     /// The flight recorder's file.
     pub recorder: PathBuf,
 }

@@ -49,7 +49,7 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
         snippet_percent: args.snippets,
         findings_per_class_max: FINDINGS_PER_CLASS_MAX,
         known: Vec::new(),
-        learned: learned::read(&args.common.data_dir(), &target.to_string()),
+        learned: Some(learned::read(&args.common.data_dir(), &target.to_string())),
         recorder: recorder.clone(),
     })?;
     let cases = args.case.map_or(0..CASES_PER_BLOCK, |case| case..case + 1);

@@ -138,7 +138,7 @@ fn list(known: bool, json: bool, common: &Common) -> anyhow::Result<()> {
 
 fn check(dbms: &str, common: &Common) -> anyhow::Result<()> {
     let target: Target = dbms.parse()?;
-    let learned = learned::read(&common.data_dir(), dbms);
+    let learned = learned::read(&common.data_dir(), &target.to_string());
     let session = Session::open(&target, &common.data_dir(), &ClassChoice::default(), 100, &learned, &mut || ())?;
     let profile = &session.profile;
     println!("{target}: version {} ({})", session.version, session.build_id);

@@ -97,7 +97,7 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
             snippet_percent: args.snippets,
             findings_per_class_max: args.keep,
             known: Vec::new(),
-            learned: Vec::new(),
+            learned: Some(Vec::new()),
             recorder: PathBuf::new(),
         },
         workers: args.workers.map_or_else(cores, usize::from),

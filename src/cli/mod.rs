@@ -14,8 +14,10 @@ mod oracle;
 mod progress;
 mod selftest;
 
+use crate::catalogue;
 use crate::config::{self, CatalogueSource, ClassChoice};
 use crate::store::{Store, StoreError};
+use anyhow::anyhow;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -120,6 +122,12 @@ enum Command {
 
 /// Runs a command; the exit code says what it found.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    catalogue::check_own().map_err(|path| {
+        anyhow!(
+            "CAQTUS_CORPUS names {}, which has no directory `dialects` or `snippets` that can be read",
+            path.display()
+        )
+    })?;
     match cli.command {
         Command::Hunt(args) => hunt::run(args),
         Command::Bug(args) => bug::run(args),

@@ -100,7 +100,7 @@ pub async fn cross_check(
                 snippet_percent: SNIPPET_PERCENT,
                 findings_per_class_max: 1,
                 known: Vec::new(),
-                learned: Vec::new(),
+                learned: None,
                 recorder: PathBuf::new(),
             },
             workers: 1,

@@ -56,6 +56,9 @@ enum Setup {
     Broken,
 }
 
+/// How often the database of a block is made again after the engine was lost while it was made.
+const LOSSES_MAX: u32 = 2;
+
 /// Takes reports on their way to the supervisor.
 pub type Reporter<'a> = &'a mut dyn FnMut(Report) -> io::Result<()>;
 
@@ -74,7 +77,14 @@ impl Executor {
             .map_err(|source| SessionError::Cache { path: config.recorder.display().to_string(), source })?;
         let mut tick = || recorder.note(NO_BLOCK, 0, SETUP);
         let ExecutorConfig { data_dir, choice, snippet_percent, learned, .. } = &config;
-        let session = Session::open(&target, data_dir, choice, *snippet_percent, learned, &mut tick)?;
+        let session = Session::open(
+            &target,
+            data_dir,
+            choice,
+            *snippet_percent,
+            learned.as_deref().unwrap_or_default(),
+            &mut tick,
+        )?;
         let (mut reduced, mut kept) = (HashMap::new(), HashMap::new());
         // What executors before this one kept counts too, so that a crash does not open the limits again.
         for id in &config.known {
@@ -128,6 +138,7 @@ impl Executor {
         let round = round.as_ref();
         let mut case = TestCase::default();
         let mut applied = 0;
+        let mut losses = 0;
         // What breaks the engine while a block's database is made is looked at once.
         let mut broken = false;
         let server = self.session.connection.server_cpu();
@@ -170,7 +181,9 @@ impl Executor {
                 }
                 report(Report::Ran { block, next, stats: std::mem::take(&mut self.stats) })?;
             }
-            if std::mem::take(&mut self.replaced) && next < end {
+            losses += u32::from(setup == Setup::Unusable);
+            // What loses the engine while the database is made does so again.
+            if std::mem::take(&mut self.replaced) && next < end && losses < LOSSES_MAX {
                 setup = self.reset(at, report)?;
                 applied = 0;
             }
@@ -196,6 +209,10 @@ impl Executor {
                 Err(io::Error::other(message))
             }
             Err(error) => {
+                // Not a finding: nothing says which of the statements before is to blame.
+                if error.class.is_finding() {
+                    self.limit = Some(format!("a database cannot be closed: {}", in_general(&error.message)));
+                }
                 self.note_limit(&error);
                 Ok(Setup::Unusable)
             }
@@ -251,6 +268,9 @@ impl Executor {
     /// Notes what became of a case in which one filling has a subquery.
     fn learn(&mut self, round: &dyn Round, case: &TestCase, report: Reporter) -> io::Result<()> {
         let refusal = self.refusal.take();
+        if self.config.learned.is_none() {
+            return Ok(());
+        }
         let mut with = case.fills.iter().enumerate().filter(|(_, fill)| fill.has_subquery()).map(|(at, _)| at);
         if let (Some(placeholder), None) = (with.next(), with.next())
             && self.learning.note(round.class(), placeholder, refusal.is_some())

@@ -13,7 +13,7 @@ use crate::generate::{Capabilities, Enforced};
 use crate::oracle::Oracle;
 use crate::oracle::caq::CaqOracle;
 use crate::sql::profile::{ColumnType, Profile, ProfileError};
-use crate::sql::types::SqlType;
+use crate::sql::types::{SqlType, Value};
 use crate::triage::confirm;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -119,8 +119,15 @@ impl Session {
             (Vec::new(), BTreeMap::new())
         };
         let count = snippets.len();
+        tick();
         let enforced = enforced(connection.as_mut(), &profile);
-        let mut memory = Memory::open(target, data_dir, connection.as_ref())?;
+        let profile = if texts_are_themselves(connection.as_mut(), &profile) {
+            profile
+        } else {
+            Arc::new(profile.without_guarantee("text-equality-is-identity"))
+        };
+        tick();
+        let mut memory = Memory::open(target, data_dir, connection.as_ref(), &profile)?;
         confirm::build(connection.as_mut(), &profile.start).map_err(TargetError::from)?;
         let mut capabilities = Capabilities::probe(profile.clone(), snippets, enforced, |sql| {
             memory.recall(&[sql], || probe(connection.as_mut(), &profile, sql).ok()).ok().flatten()
@@ -233,8 +240,13 @@ struct MemoryLine {
 
 impl Memory {
     /// The memory of a target's build. Locked until it is dropped, so that a second hunt waits rather than asks again.
-    fn open(target: &Target, data_dir: &Path, connection: &dyn Connection) -> Result<Self, SessionError> {
-        let name = keyed(&[env!("CARGO_PKG_VERSION"), &target.to_string(), &connection.build_id()]);
+    fn open(
+        target: &Target,
+        data_dir: &Path,
+        connection: &dyn Connection,
+        profile: &Profile,
+    ) -> Result<Self, SessionError> {
+        let name = keyed(&[env!("CARGO_PKG_VERSION"), &profile.digest, &target.to_string(), &connection.build_id()]);
         let path = data_dir.join("cache").join(format!("accepted-{name}.jsonl"));
         let (file, text) = locked(&path)?;
         let (mut known, mut begun) = (HashMap::new(), HashMap::<String, usize>::new());
@@ -319,32 +331,62 @@ fn first_refused_table(connection: &mut dyn Connection, statements: &[String]) -
     })
 }
 
-/// The constraints that the engine enforces, as classes that have them assume.
+/// The constraints that the engine enforces, as classes that have them assume. What cannot be asked is not enforced.
 fn enforced(connection: &mut dyn Connection, profile: &Profile) -> Enforced {
     let int = profile.declared(&ColumnType::Class(SqlType::Int));
-    // Whether of rows of a table the last one is refused and the others are not.
-    let mut refuses = |tables: &[String], rows: &[&str]| {
-        let statements: Vec<String> = profile.start.iter().chain(tables).cloned().collect();
-        let Some((last, first)) = rows.split_last() else { return false };
-        if confirm::build(connection, &statements).is_err() {
+    // Whether of statements on new tables the last one is refused, for a reason that is not the machine's, and the others
+    // are not.
+    let mut refuses = |tables: &[&str], statements: &[&str]| {
+        let tables = tables.iter().map(|columns| format!("CREATE TABLE {}", columns.replace("INT", int)));
+        let setup: Vec<String> = profile.start.iter().cloned().chain(tables).collect();
+        let Some((last, first)) = statements.split_last() else { return false };
+        if confirm::build(connection, &setup).is_err() {
             return false;
         }
-        let mut insert = |row: &str| connection.execute(&format!("INSERT INTO c(a, b) VALUES ({row})")).is_ok();
-        first.iter().all(|row| insert(row)) && !insert(last)
+        first.iter().all(|statement| connection.execute(statement).is_ok())
+            && matches!(
+                connection.execute(last),
+                Err(error) if matches!(error.class, ErrorClass::Data | ErrorClass::Semantic)
+            )
     };
-    let table = |columns: &str| vec![format!("CREATE TABLE c({})", columns.replace("INT", int))];
-    let parent = format!("CREATE TABLE p(a {int} PRIMARY KEY)");
-    let child = format!("CREATE TABLE c(a {int}, b {int}, FOREIGN KEY(b) REFERENCES p(a))");
+    let mut row = |table: &str, rows: &[&str]| {
+        let inserts: Vec<String> = rows.iter().map(|row| format!("INSERT INTO c(a, b) VALUES ({row})")).collect();
+        refuses(&[table], &inserts.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let not_null = row("c(a INT, b INT NOT NULL)", &["1, 1", "1, NULL"]);
+    let keys = row("c(a INT PRIMARY KEY, b INT)", &["1, 1", "2, 1", "2, 2"])
+        && row("c(a INT, b INT, PRIMARY KEY(a, b))", &["1, 1", "1, 2", "1, 2"])
+        && row("c(a INT UNIQUE, b INT)", &["NULL, 1", "NULL, 1", "1, 1", "1, 1"])
+        && row("c(a INT, b INT, UNIQUE(a, b))", &["1, NULL", "1, NULL", "1, 1", "1, 1"]);
+    let checks = row("c(a INT, b INT CHECK (b > 0))", &["1, NULL", "1, 1", "1, 0"])
+        && row("c(a INT, b INT, CHECK (a < b))", &["1, 2", "NULL, 1", "1, 1"]);
+    let (one, two) = ("INSERT INTO c(a, b) VALUES (1, 1)", "INSERT INTO c(a, b) VALUES (2, 2)");
+    let mut change =
+        |column: &str, statement: &str| refuses(&[&format!("c(a INT, b INT {column})")], &[one, two, statement]);
+    let family = ["p(a INT PRIMARY KEY)", "c(a INT, b INT, FOREIGN KEY(b) REFERENCES p(a))"];
+    let (parent, orphan) = ("INSERT INTO p(a) VALUES (1)", "INSERT INTO c(a, b) VALUES (1, NULL)");
     Enforced {
-        not_null: refuses(&table("a INT, b INT NOT NULL"), &["1, 1", "1, NULL"]),
-        keys: refuses(&table("a INT PRIMARY KEY, b INT"), &["1, 1", "2, 1", "2, 2"])
-            && refuses(&table("a INT, b INT, PRIMARY KEY(a, b)"), &["1, 1", "1, 2", "1, 2"])
-            && refuses(&table("a INT UNIQUE, b INT"), &["NULL, 1", "NULL, 1", "1, 1", "1, 1"])
-            && refuses(&table("a INT, b INT, UNIQUE(a, b)"), &["1, NULL", "1, NULL", "1, 1", "1, 1"]),
-        checks: refuses(&table("a INT, b INT CHECK (b > 0)"), &["1, NULL", "1, 1", "1, 0"])
-            && refuses(&table("a INT, b INT, CHECK (a < b)"), &["1, 2", "NULL, 1", "1, 1"]),
-        foreign_keys: refuses(&[parent, child], &["1, NULL", "1, 1"]),
+        not_null: not_null && change("NOT NULL", "UPDATE c SET b = NULL"),
+        keys: keys && change("PRIMARY KEY", "UPDATE c SET b = 3") && change("UNIQUE", "UPDATE c SET b = 3"),
+        checks: checks && change("CHECK (b > 0)", "UPDATE c SET b = 0"),
+        foreign_keys: refuses(&family, &[orphan, "INSERT INTO c(a, b) VALUES (1, 1)"])
+            && refuses(&family, &[parent, one, "UPDATE c SET b = 2"])
+            && refuses(&family, &[parent, one, "UPDATE p SET a = 2"])
+            && refuses(&family, &[parent, one, "DELETE FROM p"]),
     }
+}
+
+/// Whether texts are equal only if they are the same, in tables and in what views keep of a cast.
+fn texts_are_themselves(connection: &mut dyn Connection, profile: &Profile) -> bool {
+    let text = profile.declared(&ColumnType::Class(SqlType::Text));
+    let mut statements = profile.start.clone();
+    statements.push(format!("CREATE TABLE c(a {text})"));
+    statements.push("INSERT INTO c(a) VALUES ('a '), ('A'), ('á')".to_owned());
+    statements.push(format!("CREATE VIEW v AS SELECT {} AS a FROM c", profile.cast("c.a", SqlType::Text)));
+    let query = "SELECT (SELECT COUNT(*) FROM c), (SELECT COUNT(*) FROM c WHERE a = 'a'), \
+                 (SELECT COUNT(*) FROM v WHERE a = 'a'), (SELECT COUNT(*) FROM c, v WHERE c.a = v.a)";
+    let expected = [3, 0, 0, 3].map(Value::Int);
+    confirm::build(connection, &statements).is_ok() && connection.rows(query).is_ok_and(|rows| rows == [expected])
 }
 
 /// The classes whose names match one of the patterns; all without patterns.
@@ -367,9 +409,9 @@ struct CacheLine {
     verdict: Option<SnippetVerdict>,
 }
 
-fn cache_path(target: &Target, data_dir: &Path, build_id: &str, snippets: &[Snippet], setup: &[String]) -> PathBuf {
+fn cache_path(target: &Target, data_dir: &Path, builds: [&str; 2], snippets: &[Snippet], setup: &[String]) -> PathBuf {
     let (target, version) = (target.to_string(), validate::VERSION.to_string());
-    let texts = [env!("CARGO_PKG_VERSION"), &version, &target, build_id].into_iter();
+    let texts = [env!("CARGO_PKG_VERSION"), &version, &target].into_iter().chain(builds);
     let all = texts.chain(setup.iter().map(String::as_str)).chain(snippets.iter().map(|s| s.sql.as_str()));
     data_dir.join("cache").join(format!("snippets-{}.jsonl", keyed(&all.collect::<Vec<_>>())))
 }
@@ -386,7 +428,7 @@ fn validated(
     refused: &mut BTreeMap<String, usize>,
 ) -> Result<Vec<Arc<Snippet>>, SessionError> {
     let setup = validate::setup(profile);
-    let path = cache_path(target, data_dir, &connection.build_id(), &snippets, &setup);
+    let path = cache_path(target, data_dir, [&connection.build_id(), &profile.digest], &snippets, &setup);
     let cache_error = |source| SessionError::Cache { path: path.display().to_string(), source };
     let (mut file, text) = locked(&path)?;
     let mut verdicts: Vec<Option<SnippetVerdict>> = vec![None; snippets.len()];

@@ -107,7 +107,7 @@ struct Campaign {
     findings: Vec<FoundReport>,
     /// What was known about the target when it began.
     #[serde(default)]
-    learned: Vec<Learned>,
+    learned: Option<Vec<Learned>>,
     /// Whether the hunt ended by itself.
     finished: bool,
 }
@@ -223,7 +223,11 @@ impl<'a> Hunt<'a> {
             done: BTreeSet::new(),
             stats: Stats::default(),
             findings: Vec::new(),
-            learned: learned::read(&plan.executor.data_dir, &plan.executor.dbms),
+            learned: plan
+                .executor
+                .learned
+                .is_some()
+                .then(|| learned::read(&plan.executor.data_dir, &plan.executor.dbms)),
             finished: false,
         };
         let aside = out_dir.join(INTERRUPTED_FILE);

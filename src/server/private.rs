@@ -41,19 +41,18 @@ pub struct Room {
 }
 
 /// What the watching shell runs, with the directory as its argument. The server's number may not be written down yet, so
-/// whatever names the directory goes, and what is still written meanwhile is removed again.
+/// whatever runs on its data goes, and what is still written meanwhile is removed again.
 const WATCH: &str = r#"
 read -r _
 pid=$(cat "$1/pid" 2>/dev/null)
-if [ -n "$pid" ]; then
+if [ -n "$pid" ] && grep -qaF -- "$1/data" "/proc/$pid/cmdline" 2>/dev/null; then
   kill -QUIT $pid 2>/dev/null
   i=0; while kill -0 $pid 2>/dev/null && [ $i -lt 10 ]; do i=$((i+1)); sleep 0.05; done
 fi
 i=0
 while [ -e "$1" ] && [ $i -lt 50 ]; do
-  for line in /proc/[0-9]*/cmdline; do
-    other=${line#/proc/}; other=${other%/cmdline}
-    if [ $other != $$ ] && grep -qaF -- "$1/" $line 2>/dev/null; then kill -KILL $other 2>/dev/null; fi
+  for line in $(grep -laF -- "$1/data" /proc/[0-9]*/cmdline 2>/dev/null); do
+    other=${line#/proc/}; kill -KILL ${other%/cmdline} 2>/dev/null
   done
   rm -rf "$1"
   i=$((i+1)); [ -e "$1" ] && sleep 0.1
@@ -358,9 +357,9 @@ mod tests {
     fn a_server_ends_with_its_room_also_if_its_number_is_not_written_yet() {
         let data = tempfile::tempdir().expect("a directory");
         let room = Room::open(data.path(), None).expect("a room");
-        let (dir, log) = (room.dir.clone(), room.dir.join("log"));
-        fs::write(&log, "").expect("writes");
-        let mut server = Command::new("tail").arg("-f").arg(&log).spawn().expect("starts");
+        let (dir, data) = (room.dir.clone(), room.dir.join("data"));
+        fs::write(&data, "").expect("writes");
+        let mut server = Command::new("tail").arg("-f").arg(&data).spawn().expect("starts");
         while !fs::read(format!("/proc/{}/cmdline", server.id())).is_ok_and(|line| line.starts_with(b"tail")) {
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -133,6 +133,9 @@ pub struct Profile {
     pub errors: Vec<ErrorCodes>,
     /// The table that snippets are written over.
     pub snippet_table: SnippetTable,
+    /// A short hash of the profile's text, of what it extends and of its operators.
+    #[serde(skip)]
+    pub digest: String,
     /// The grammar of generated expressions, from a file of its own.
     #[serde(default)]
     pub operators: Vec<Operator>,
@@ -393,6 +396,7 @@ impl Profile {
         struct Operators {
             operators: Vec<Operator>,
         }
+        let own_text = profile;
         let toml_error = |source| ProfileError::Toml { name: name.to_owned(), source: Box::new(source) };
         let mut table: toml::Table = toml::from_str(profile).map_err(toml_error)?;
         if let Some(base) = base {
@@ -400,6 +404,11 @@ impl Profile {
             table.extend(own);
         }
         let mut profile: Self = table.try_into().map_err(toml_error)?;
+        let mut hash = blake3::Hasher::new();
+        for text in [own_text, base.unwrap_or_default(), operators] {
+            hash.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+        }
+        profile.digest = hash.finalize().to_hex()[..16].into();
         profile.operators = toml::from_str::<Operators>(operators).map_err(toml_error)?.operators;
         let columns = profile.snippet_table.columns.values();
         let unknown = columns.filter_map(|ty| match ty {
@@ -410,6 +419,15 @@ impl Profile {
             Some(ty) => Err(ProfileError::Type { name: name.to_owned(), ty: ty.to_string() }),
             None => Ok(Arc::new(profile)),
         }
+    }
+
+    /// The profile without one of its guarantees, where an engine does not keep it.
+    #[must_use]
+    pub fn without_guarantee(&self, guarantee: &str) -> Self {
+        let mut profile = self.clone();
+        profile.guarantees.remove(guarantee);
+        profile.guarantees_without_division.remove(guarantee);
+        profile
     }
 
     /// Whether classes that are written for a dialect are tried here.

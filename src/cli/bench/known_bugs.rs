@@ -109,7 +109,7 @@ pub(super) fn measure(plan: &Plan) -> anyhow::Result<Outcome> {
             snippet_percent: 35,
             findings_per_class_max: FINDINGS_PER_CLASS_MAX,
             known: Vec::new(),
-            learned: Vec::new(),
+            learned: None,
             recorder: PathBuf::new(),
         },
         workers: plan.workers,

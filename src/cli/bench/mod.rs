@@ -266,7 +266,7 @@ fn measure(
         snippet_percent: 35,
         findings_per_class_max: FINDINGS_PER_CLASS_MAX,
         known: Vec::new(),
-        learned: Vec::new(),
+        learned: None,
         recorder: scratch.join("recorder"),
     })?;
     let mut stats = Stats::default();

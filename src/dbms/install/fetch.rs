@@ -2,6 +2,7 @@
 
 use super::packages::Package;
 use super::{InstallError, io_error};
+use crate::dbms::python;
 use serde::Deserialize;
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -48,7 +49,7 @@ pub(super) fn make(
         ("postgres", Package::Npm(number)) => postgres_of_npm(work, number),
         (_, Package::Wheel(requirement)) => {
             let made = made_dir(work)?;
-            let mut pip = Command::new("python3");
+            let mut pip = Command::new(python::program().unwrap_or_else(|| "python3".into()));
             pip.args(["-m", "pip", "install", "-q", "--only-binary=:all:", "--disable-pip-version-check"]);
             run(pip.arg("--target").arg(&made).arg(requirement))?;
             Ok(Some(made))
@@ -228,7 +229,7 @@ fn make_executable(dir: &Path) -> Result<(), InstallError> {
 /// Fetches DuckDB's wheel and makes a library of its extension module: one that names what the module wants of Python, which
 /// it never uses here, and depends on the module.
 fn duckdb_of_wheel(work: &Path, requirement: &str) -> Result<Option<PathBuf>, InstallError> {
-    let mut pip = Command::new("python3");
+    let mut pip = Command::new(python::program().unwrap_or_else(|| "python3".into()));
     pip.args(["-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--implementation", "cp"]);
     pip.args(["--python-version", "3.11", "--abi", "cp311"]);
     for platform in ["manylinux_2_28", "manylinux_2_17", "manylinux2014"] {
@@ -272,6 +273,7 @@ fn find_file(dir: &Path, fits: &dyn Fn(&str) -> bool) -> Option<PathBuf> {
 /// Runs a command to its end and returns its standard output.
 fn run(command: &mut Command) -> Result<String, InstallError> {
     let tool = command.get_program().to_string_lossy().into_owned();
+    crate::config::withhold(command);
     let output = command.output().map_err(|source| InstallError::Tool { tool: tool.clone(), source })?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());

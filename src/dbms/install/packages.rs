@@ -94,7 +94,7 @@ mod tests {
             ("duckdb", 20),
             ("postgres", 80),
             ("mariadb", 4),
-            ("mysql", 5),
+            ("mysql", 1),
             ("turso", 3),
             ("datafusion", 3),
         ] {

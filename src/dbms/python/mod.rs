@@ -2,23 +2,24 @@
 
 use super::{Connection, EngineError, ErrorClass, StatementLimits, number};
 use crate::compare::Row;
+use crate::config::{PASSWORD, withhold};
 use crate::server::find_program;
 use crate::server::private::{CRASH_SIGNALS, cpu_of_tree};
 use crate::sql::profile::{Profile, Typing};
 use crate::sql::types::{SqlType, Value};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Beyond the engine's own limit for a statement: then it does not obey.
+/// Beyond the engine's own limit for a statement, where it has one: then it does not obey.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long an engine may take to be loaded and to open a database.
@@ -26,6 +27,14 @@ const START_MAX: Duration = Duration::from_mins(1);
 
 /// Lines that an engine printed last that are kept.
 const WORDS_MAX: usize = 4;
+
+/// How long they may take to arrive once it ended.
+const WORDS_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The Python that runs engines.
+pub(super) fn program() -> Option<PathBuf> {
+    std::env::var_os("CAQTUS_PYTHON").map(PathBuf::from).or_else(|| find_program("python3"))
+}
 
 /// Why an engine cannot be started. Each message says what to do next.
 #[derive(Debug, Error)]
@@ -101,6 +110,7 @@ struct Answer {
     types: Option<Vec<Option<SqlType>>>,
     version: String,
     limits: bool,
+    typed: bool,
     error: Option<String>,
     code: String,
 }
@@ -123,12 +133,13 @@ struct Process {
     requests: ChildStdin,
     answers: Receiver<String>,
     /// What it printed last: an engine's last words.
-    words: JoinHandle<String>,
+    words: Receiver<String>,
 }
 
 impl Process {
     fn start(mut command: Command) -> std::io::Result<Self> {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let mut child =
+            command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(requests), Some(output), Some(errors)) = pipes else {
             return Err(std::io::Error::other("a process without pipes"));
@@ -138,7 +149,8 @@ impl Process {
             let mut lines = BufReader::new(output).lines().map_while(Result::ok);
             while lines.next().is_some_and(|line| sender.send(line).is_ok()) {}
         });
-        let words = std::thread::spawn(move || {
+        let (spoken, words) = channel();
+        std::thread::spawn(move || {
             let mut last = VecDeque::new();
             for line in BufReader::new(errors).lines().map_while(Result::ok) {
                 last.push_back(line);
@@ -146,7 +158,8 @@ impl Process {
                     last.pop_front();
                 }
             }
-            last.make_contiguous().join("; ")
+            // Nobody may wait for them any more.
+            let _ = spoken.send(last.make_contiguous().join("; "));
         });
         Ok(Self { child, requests, answers, words })
     }
@@ -156,8 +169,12 @@ impl Process {
     /// Ends it, if it runs, and says how it ended and what it said at last.
     fn end(mut self) -> (Option<ExitStatus>, String) {
         drop(self.requests);
+        // With the processes that it may have started.
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
         let _ = self.child.kill();
-        (self.child.wait().ok(), self.words.join().unwrap_or_default())
+        (self.child.wait().ok(), self.words.recv_timeout(WORDS_PATIENCE).unwrap_or_default())
     }
 }
 
@@ -165,12 +182,19 @@ impl Python {
     /// Starts the engine; `module` is the directory that has it, if it is not where Python looks by itself.
     pub fn start(module: Option<PathBuf>, profile: Arc<Profile>, limits: StatementLimits) -> Result<Self, PythonError> {
         let name = profile.name.clone();
-        let program = std::env::var_os("CAQTUS_PYTHON").map(PathBuf::from).or_else(|| find_program("python3"));
-        let Some(program) = program else { return Err(PythonError::NoPython { name }) };
+        let Some(program) = program() else { return Err(PythonError::NoPython { name }) };
+        if let Some(module) = module.as_ref().filter(|module| !module.is_dir()) {
+            let message = format!("No module named so: there is no directory {}", module.display());
+            return Err(PythonError::Start { name, message });
+        }
         let mut python =
             Self { process: None, module, program, profile, limits, version: String::new(), bounds: false };
         let started = python.ask(&Request { r#do: "hello", sql: "", rows: 0 }, START_MAX).and_then(|hello| {
             (python.version, python.bounds) = (hello.version, hello.limits);
+            if python.profile.typing == Typing::Static && !hello.typed {
+                let missing = "its types are static, and the profile's source has no types(connection, sql)";
+                return Err(EngineError::new(ErrorClass::Semantic, missing));
+            }
             python.reset()
         });
         started.map_err(|error| PythonError::Start { name, message: error.message })?;
@@ -185,7 +209,8 @@ impl Python {
         if self.process.is_none() {
             let mut command = Command::new(&self.program);
             command.args(["-c", include_str!("worker.py"), self.profile.python.as_deref().unwrap_or_default()]);
-            command.arg(self.limits.time_max_ms.to_string());
+            command.args([self.limits.time_max_ms.to_string(), self.limits.rows_max.to_string()]);
+            withhold(command.env_remove(PASSWORD));
             if let Some(module) = &self.module {
                 command.env("PYTHONPATH", module);
             }
@@ -244,7 +269,8 @@ impl Python {
         if self.process.is_none() {
             return Err(EngineError::new(ErrorClass::ConnectionLost, "the engine's process was stopped"));
         }
-        let patience = Duration::from_millis(self.limits.time_max_ms) + PATIENCE;
+        let patience = if self.bounds { PATIENCE } else { Duration::ZERO };
+        let patience = Duration::from_millis(self.limits.time_max_ms) + patience;
         self.ask(&Request { r#do, sql, rows }, patience)
     }
 }
@@ -265,7 +291,12 @@ impl Connection for Python {
     }
 
     fn reset(&mut self) -> Result<(), EngineError> {
-        self.ask(&Request { r#do: "reset", sql: "", rows: 0 }, START_MAX).map(drop)
+        let request = Request { r#do: "reset", sql: "", rows: 0 };
+        self.ask(&request, START_MAX).map(drop).or_else(|_| {
+            // What could not be closed goes with its process.
+            self.stop();
+            self.ask(&request, START_MAX).map(drop)
+        })
     }
 
     fn execute(&mut self, sql: &str) -> Result<(), EngineError> {

@@ -11,19 +11,25 @@ they differ from the DB-API (PEP 249) it also defines
 * close(connection)          ends the connection
 """
 
-import decimal
-import json
 import sys
 
-requests, answers = sys.stdin, sys.stdout
-# What an engine prints is not an answer.
-sys.stdout = sys.stderr
+# Not the working directory: its files are not the engine.
+sys.path = [entry for entry in sys.path if entry]
+
+import decimal
+import json
+import numbers
+import os
+
+# What an engine prints, from whatever language, is not an answer.
+requests, answers = sys.stdin, os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
 
 
 def run(connection, sql):
     cursor = connection.cursor()
     cursor.execute(sql)
-    return cursor.fetchall() if cursor.description else None
+    return cursor.fetchmany(rows_max + 1) if cursor.description else None
 
 
 def close(connection):
@@ -37,6 +43,8 @@ def version():
 def code(error):
     return type(error).__name__
 
+
+rows_max = 0
 
 profile = {"run": run, "close": close, "version": version, "code": code}
 
@@ -54,15 +62,30 @@ def die_with_parent():
 def encode(value):
     if value is None or isinstance(value, (bool, str)):
         return value
-    if isinstance(value, int):
+    if isinstance(value, numbers.Integral):
+        value = int(value)
         return value if -(2**63) <= value < 2**63 else {"number": str(value)}
-    if isinstance(value, float):
-        return {"real": repr(value)}
+    if isinstance(value, numbers.Real):
+        return {"real": repr(float(value))}
     if isinstance(value, decimal.Decimal):
         return {"number": format(value, "f") if value.is_finite() else str(value)}
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {"blob": bytes(value).hex()}
     return str(value)
+
+
+def describe(error):
+    try:
+        return str(error) or type(error).__name__
+    except Exception:
+        return type(error).__name__
+
+
+def code_of(error):
+    try:
+        return str(profile["code"](error))
+    except Exception:
+        return type(error).__name__
 
 
 class Session:
@@ -71,12 +94,13 @@ class Session:
         self.time_max_ms = time_max_ms
 
     def hello(self, _):
-        return {"version": profile["version"](), "limits": "limit" in profile}
+        return {"version": profile["version"](), "limits": "limit" in profile, "typed": "types" in profile}
 
     def reset(self, _):
-        if self.connection is not None:
-            profile["close"](self.connection)
-            self.connection = None
+        # One that cannot be closed is not used again either.
+        last, self.connection = self.connection, None
+        if last is not None:
+            profile["close"](last)
         self.connection = profile["connect"]()
         if "limit" in profile:
             profile["limit"](self.connection, self.time_max_ms)
@@ -97,6 +121,8 @@ class Session:
 def main():
     die_with_parent()
     source, time_max_ms = sys.argv[1], int(sys.argv[2])
+    global rows_max
+    rows_max = int(sys.argv[3])
     session = Session(time_max_ms)
     loaded = False
     for line in requests:
@@ -108,7 +134,7 @@ def main():
             answer = getattr(session, request["do"])(request)
         # A panic of an engine in Rust is no Exception.
         except BaseException as error:
-            answer = {"error": str(error) or type(error).__name__, "code": profile["code"](error)}
+            answer = {"error": describe(error), "code": code_of(error)}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
