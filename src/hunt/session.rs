@@ -383,8 +383,8 @@ fn texts_are_themselves(connection: &mut dyn Connection, profile: &Profile) -> b
     statements.push(format!("CREATE TABLE c(a {text})"));
     statements.push("INSERT INTO c(a) VALUES ('a '), ('A'), ('á')".to_owned());
     statements.push(format!("CREATE VIEW v AS SELECT {} AS a FROM c", profile.cast("c.a", SqlType::Text)));
-    let query = "SELECT (SELECT COUNT(*) FROM c), (SELECT COUNT(*) FROM c WHERE a = 'a'), \
-                 (SELECT COUNT(*) FROM v WHERE a = 'a'), (SELECT COUNT(*) FROM c, v WHERE c.a = v.a)";
+    let query = "SELECT (SELECT COUNT(*) FROM c) AS q, (SELECT COUNT(*) FROM c WHERE a = 'a') AS r, \
+                 (SELECT COUNT(*) FROM v WHERE a = 'a') AS s, (SELECT COUNT(*) FROM c, v WHERE c.a = v.a) AS t";
     let expected = [3, 0, 0, 3].map(Value::Int);
     confirm::build(connection, &statements).is_ok() && connection.rows(query).is_ok_and(|rows| rows == [expected])
 }
