@@ -45,7 +45,7 @@ fn errors_say_what_to_do_and_end_with_two() {
         (vec!["hunt", "--resume", "--out", "empty"], "no campaign to resume"),
         (vec!["bug", "show", "abc"], "caqtus bug list"),
         (vec!["oracle", "show", "nope"], "caqtus oracle list"),
-        (vec!["dbms", "install", "mysql@8"], "named by its URL"),
+        (vec!["dbms", "install", "tidb@8"], "named by its URL"),
         (vec!["dbms", "install", "duckdb@1.3.9"], "the nearest are"),
         (vec!["hunt", "--for", "soon"], "no duration"),
     ] {
