@@ -35,6 +35,9 @@ pub const FINDINGS_PER_CLASS_MAX: usize = 12;
 /// Findings of one kind with the same features, whatever their class, that one executor keeps: they are likely one bug.
 pub const FINDINGS_PER_FEATURES_MAX: usize = 3;
 
+/// How long an executor that is not needed any more may take to close its engine.
+pub const CLOSING_MS: u64 = 2_000;
+
 /// How often the state of a campaign is written, for resumption.
 pub const STATE_EVERY_MS: u64 = 1_000;
 

@@ -11,7 +11,7 @@ use caqtus::sql::types::{SqlType, Value};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-use support::engines::{self, PgServer};
+use support::engines::{self, MariaServer, PgServer};
 use support::{Caqtus, kill, processes_naming};
 
 const SHORT: StatementLimits = StatementLimits { time_max_ms: 300, ..STATEMENT_LIMITS };
@@ -195,6 +195,39 @@ fn what_cannot_be_used_is_said() {
     says("postgres:/nowhere", &["/nowhere"]);
     says("oracle", &["duckdb", "postgres"]);
     says("tidb", &["tidb://"]);
+}
+
+#[test]
+fn a_mariadb_server_is_left_as_it_was() {
+    let server = MariaServer::start();
+    let caqtus = Caqtus::new();
+    server.sql("CREATE DATABASE shop; CREATE TABLE shop.customers(id INT)");
+    // What the documentation says is enough.
+    server.sql("CREATE USER tester IDENTIFIED BY 'secret'; GRANT ALL ON `caqtus\\_%`.* TO tester");
+    let before = server.sql("SHOW DATABASES");
+    let url = server.url("tester", "secret");
+    let output = caqtus.run(&["hunt", "--dbms", &server.url("tester", "wrong"), "--cases", "1"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && said.contains("check user and password"), "{said}");
+    let hunt = ["--dbms", &url, "--workers", "2", "--class", "tlp-having*"];
+    let (code, summary) = caqtus.hunt(&[&hunt[..], &["--cases", "192"]].concat());
+    assert_eq!(code, 0, "{summary}");
+    assert!(summary["outcomes"]["pass"].as_u64() > Some(100), "{summary}");
+    assert_eq!(server.sql("SHOW DATABASES"), before);
+    // A program that is killed: its executors notice, and if they were killed too, the next one cleans up.
+    let own = || server.sql("SHOW DATABASES LIKE 'caqtus%'");
+    let mut killed = caqtus.command(&[&["hunt", "--quiet"], &hunt[..]].concat()).spawn().expect("starts");
+    support::wait_until("databases are there", || own().lines().count() == 2);
+    let executors: Vec<u32> =
+        processes_naming(&caqtus.path("data")).into_iter().filter(|p| *p != killed.id()).collect();
+    for pid in executors.into_iter().chain([killed.id()]) {
+        let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+    }
+    killed.wait().expect("ends");
+    assert_eq!(own().lines().count(), 2);
+    let (code, _) = caqtus.hunt(&[&hunt[..], &["--cases", "1"]].concat());
+    assert_eq!(code, 0);
+    assert_eq!(server.sql("SHOW DATABASES"), before);
 }
 
 #[test]

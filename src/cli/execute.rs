@@ -2,7 +2,7 @@
 
 use super::{COULD_NOT_RUN, Common};
 use crate::catalogue;
-use crate::config::{ExecutorConfig, STATEMENT_LIMITS};
+use crate::config::{CLOSING_MS, ExecutorConfig, STATEMENT_LIMITS};
 use crate::dbms::target::Target;
 use crate::discover::trial::try_query;
 use crate::hunt::executor::Executor;
@@ -15,6 +15,7 @@ use std::io::{self, BufRead as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc;
+use std::time::Duration;
 
 /// Run test cases as told on standard input (for the supervisor)
 #[derive(Debug, Args)]
@@ -74,8 +75,8 @@ fn end_with_input() {
     });
 }
 
-/// Orders from standard input, read by a thread of its own: when the supervisor is gone, this process ends at once,
-/// whatever the engine is doing, so that no orphan stays behind.
+/// Orders from standard input, read by a thread of its own: when the supervisor is gone, this process ends, whatever the
+/// engine is doing, so that no orphan stays behind.
 fn orders<T: DeserializeOwned + Send + 'static>() -> mpsc::Receiver<T> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
@@ -90,6 +91,9 @@ fn orders<T: DeserializeOwned + Send + 'static>() -> mpsc::Receiver<T> {
                 Err(_) => break,
             }
         }
+        drop(sender);
+        // An engine that is idle is closed, and what was made on a server goes; one that is busy is not waited for.
+        std::thread::sleep(Duration::from_millis(CLOSING_MS));
         std::process::exit(0);
     });
     receiver

@@ -4,7 +4,7 @@ use super::protocol::{Order, Report};
 use super::recorder::{self, Position};
 use super::supervisor::HuntError;
 use crate::clock;
-use crate::config::{ExecutorConfig, PASSWORD, START_MS, password, withhold};
+use crate::config::{CLOSING_MS, ExecutorConfig, PASSWORD, START_MS, password, withhold};
 use crate::server::private::CRASH_SIGNALS;
 use crate::triage::finding::FindingKind;
 use std::collections::VecDeque;
@@ -70,7 +70,7 @@ pub fn own_program() -> Result<Command, HuntError> {
 /// An executor process and its pipes.
 pub(super) struct Process {
     child: Child,
-    stdin: ChildStdin,
+    stdin: Option<ChildStdin>,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
@@ -87,14 +87,25 @@ impl Process {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(process_error(io::Error::other("no pipes")));
         };
-        Ok(Self { child, stdin, lines: BufReader::new(stdout).lines() })
+        Ok(Self { child, stdin: Some(stdin), lines: BufReader::new(stdout).lines() })
     }
 
     /// Sends an order; a broken pipe shows as the end of the reports.
     pub(super) async fn send(&mut self, order: &Order) {
         if let Ok(mut line) = serde_json::to_string(order) {
             line.push('\n');
-            let _ = self.stdin.write_all(line.as_bytes()).await;
+            if let Some(stdin) = self.stdin.as_mut() {
+                let _ = stdin.write_all(line.as_bytes()).await;
+            }
+        }
+    }
+
+    /// Lets it close its engine, and ends it if that takes too long.
+    async fn end(&mut self) {
+        drop(self.stdin.take());
+        let patience = Duration::from_millis(2 * CLOSING_MS);
+        if tokio::time::timeout(patience, self.child.wait()).await.is_err() {
+            let _ = self.child.kill().await;
         }
     }
 
@@ -130,7 +141,7 @@ pub(super) async fn attend(
                     // Nobody wants more from this executor, and it has nothing left to do.
                     open = false;
                     if outstanding.is_empty() {
-                        let _ = process.child.kill().await;
+                        process.end().await;
                         break End::Closed;
                     }
                     continue;

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 /// What a hunt is asked to do.
 #[derive(Debug, Clone)]
@@ -206,6 +207,8 @@ struct Hunt<'a> {
     /// Cases that ended an executor and are being run again.
     examining: usize,
     failed_starts: u32,
+    /// What looks after executors, each until its executor ended.
+    attending: JoinSet<()>,
     /// What the first executor said.
     ready: Option<Ready>,
     restarts: u64,
@@ -264,6 +267,7 @@ impl<'a> Hunt<'a> {
             stopping: false,
             examining: 0,
             failed_starts: 0,
+            attending: JoinSet::new(),
             ready: None,
             restarts: 0,
         })
@@ -312,11 +316,14 @@ impl<'a> Hunt<'a> {
         }
         self.campaign.finished = true;
         self.save()?;
+        // Executors that were let go close their engines.
+        let elapsed = started.elapsed();
+        while self.attending.join_next().await.is_some() {}
         Ok(Summary {
             dbms: self.campaign.dbms.clone(),
             ready: self.ready.clone().unwrap_or_default(),
             seed: self.campaign.seed,
-            elapsed: started.elapsed(),
+            elapsed,
             stats: self.campaign.stats.clone(),
             findings: self.campaign.findings.clone(),
             restarts: self.restarts,
@@ -441,7 +448,7 @@ impl<'a> Hunt<'a> {
         let process = Process::start(&config)?;
         let (orders, orders_in) = mpsc::unbounded_channel();
         let hang_after = self.plan.hang_after;
-        tokio::spawn(attend(id, process, orders_in, recorder.clone(), hang_after, self.events.clone()));
+        self.attending.spawn(attend(id, process, orders_in, recorder.clone(), hang_after, self.events.clone()));
         self.workers.insert(id, Worker { orders, pending: Vec::new(), recorder, ready: false });
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! Engines for tests: one DuckDB library for all, and PostgreSQL servers that tests have to themselves.
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 /// The version of DuckDB that tests use.
@@ -126,5 +127,70 @@ impl Drop for PgServer {
         let mut stop = self.command("pg_ctl");
         stop.args(["stop", "-m", "immediate", "-D"]).arg(self.dir.path().join("data"));
         let _ = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    }
+}
+
+/// A MariaDB that listens on a port.
+pub struct MariaServer {
+    child: Child,
+    port: u16,
+    dir: TempDir,
+}
+
+impl MariaServer {
+    /// Starts one.
+    pub fn start() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        if let Some(owner) = account() {
+            std::os::unix::fs::chown(dir.path(), Some(owner.user), Some(owner.group)).expect("chown");
+        }
+        let command = |program: &str| {
+            let mut command = Command::new(caqtus::server::find_program(program).expect("MariaDB is installed"));
+            command
+                .arg("--no-defaults")
+                .arg(format!("--datadir={}", dir.path().join("data").display()))
+                .current_dir("/");
+            if let Some(account) = account() {
+                command.gid(account.group).uid(account.user);
+            }
+            command
+        };
+        let mut install = command("mariadb-install-db");
+        let output =
+            install.args(["--auth-root-authentication-method=normal", "--skip-test-db"]).output().expect("runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
+        let mut start = command("mariadbd");
+        start.args(["--bind-address=127.0.0.1", "--skip-log-bin", "--innodb-flush-method=nosync"]);
+        start.arg(format!("--port={port}")).arg(format!("--socket={}", dir.path().join("sock").display()));
+        let child = start.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
+        let server = Self { child, port, dir };
+        super::wait_until("it answers", || server.run("SELECT 1").is_ok());
+        server
+    }
+
+    fn run(&self, sql: &str) -> Result<String, String> {
+        let mut client = Command::new(caqtus::server::find_program("mariadb").expect("the client is installed"));
+        client.args(["--no-defaults", "-uroot", "-N", "-e", sql, "-S"]);
+        let output = client.arg(self.dir.path().join("sock")).output().expect("runs");
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
+    }
+
+    /// Runs statements as the administrator.
+    pub fn sql(&self, sql: &str) -> String {
+        self.run(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    /// Its address.
+    pub fn url(&self, user: &str, password: &str) -> String {
+        format!("mariadb://{user}:{password}@127.0.0.1:{}/", self.port)
+    }
+}
+
+impl Drop for MariaServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
