@@ -20,8 +20,11 @@ pub const CASES_PER_BLOCK: u32 = 96;
 pub const STATEMENT_LIMITS: StatementLimits =
     StatementLimits { steps_max: 2_000_000, time_max_ms: 2_000, rows_max: 100_000, bytes_max: 1_000_000 };
 
-/// A replay that takes this long is a hang.
+/// A statement that takes this long, despite the limits inside the engine, is a hang.
 pub const HANG_MS: u64 = 10_000;
+
+/// A replay starts an engine and runs many statements: it may take this many times as long.
+pub const REPLAY_FACTOR: u32 = 3;
 
 /// An executor that gives no sign of life for this time after its start is stopped.
 pub const START_MS: u64 = 120_000;

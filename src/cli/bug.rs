@@ -1,7 +1,7 @@
 //! `caqtus bug`.
 
 use super::{Common, FOUND};
-use crate::config::{HANG_MS, STATEMENT_LIMITS};
+use crate::config::{HANG_MS, REPLAY_FACTOR, STATEMENT_LIMITS};
 use crate::dbms::Connection as _;
 use crate::dbms::install::{EngineStore, known_versions, version_key};
 use crate::dbms::sqlite::Sqlite;
@@ -150,7 +150,7 @@ async fn replay_on(dir: &Path, dbms: Option<&str>, data_dir: &Path) -> anyhow::R
     if let Some(dbms) = dbms {
         command.arg("--dbms").arg(dbms);
     }
-    match watch(command, Duration::from_millis(HANG_MS)).await? {
+    match watch(command, Duration::from_millis(HANG_MS) * REPLAY_FACTOR).await? {
         Ok(output) => {
             let text = String::from_utf8_lossy(&output);
             let last = text.lines().last().unwrap_or_default();

@@ -10,7 +10,7 @@ use super::recorder::{self, Position};
 use super::stats::{Outcome, Stats};
 use crate::catalogue;
 use crate::clock;
-use crate::config::{CASES_PER_BLOCK, ClassChoice, ExecutorConfig, Learned, START_MS, STATE_EVERY_MS};
+use crate::config::{CASES_PER_BLOCK, ClassChoice, ExecutorConfig, Learned, REPLAY_FACTOR, START_MS, STATE_EVERY_MS};
 use crate::dbms::target::{Target, TargetError};
 use crate::triage::finding::{Finding, FindingKind};
 use serde::{Deserialize, Serialize};
@@ -574,7 +574,7 @@ async fn replay_in_process(
         .map_err(|source| HuntError::Io { what: path.display().to_string(), source })?;
     let mut command = own_program()?;
     command.arg("execute").arg("--replay").arg(&path).arg("--data-dir").arg(&plan.executor.data_dir);
-    Ok(watch(command, plan.hang_after).await?.err())
+    Ok(watch(command, plan.hang_after * REPLAY_FACTOR).await?.err())
 }
 
 /// Findings by class and kind, with the first of each as its example: the bugs, for now.
