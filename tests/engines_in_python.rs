@@ -148,6 +148,30 @@ fn what_is_wrong_in_an_engine_is_found() {
     assert!(summary["reasons"]["fail: crash"].as_u64() > Some(0), "{summary}");
 }
 
+/// What the program says about a target with something before each statement.
+fn check(name: &str, before: &str) -> String {
+    let caqtus = with_dialect(name, before);
+    let mut command = caqtus.command(&["dbms", "check", name]);
+    let output = command.env("CAQTUS_CORPUS", caqtus.path("corpus")).output().expect("starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn what_an_engine_does_not_keep_is_not_relied_on() {
+    let keeps = "text-equality-is-identity";
+    let sound = check("soundlite", "pass");
+    assert!(sound.contains(keeps) && !sound.contains("does not enforce"), "{sound}");
+    // Keys are taken and ignored.
+    let keyless = check("keylesslite", "sql = sql.replace(' PRIMARY KEY', '').replace(' UNIQUE', '')");
+    assert!(keyless.contains("the target does not enforce keys"), "{keyless}");
+    // Texts that differ in their case are equal.
+    let before = "sql = sql.replace('a TEXT', 'a TEXT COLLATE NOCASE') if sql.startswith('CREATE TABLE') else sql";
+    let caseless = check("caselesslite", before);
+    let guarantees = caseless.lines().find(|line| line.starts_with("guarantees:")).expect("a line");
+    assert!(!guarantees.contains(keeps), "{guarantees}");
+}
+
 #[test]
 fn a_module_that_is_not_there_is_said() {
     let caqtus = Caqtus::new();
