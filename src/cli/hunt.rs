@@ -106,8 +106,10 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
         hang_after: args.hang_after,
         resume: args.resume,
     };
-    // Fail here, with a whole error chain, rather than in every executor.
-    drop(target.open(&plan.executor.data_dir, crate::config::STATEMENT_LIMITS)?);
+    // Better fail here, before there is a campaign, than in an executor.
+    if !target.starts_server()? {
+        drop(target.open(&plan.executor.data_dir, crate::config::STATEMENT_LIMITS)?);
+    }
     let mut display = Display(ProgressLine::new(args.quiet));
     if interrupted && !args.resume {
         display.note(

@@ -109,7 +109,8 @@ fn examine(
         return refused("gives a row on an empty table");
     }
     let full = values(FULL, None)?;
-    if full.len() != ROWS || values(NULLS, None)?.len() != 1 {
+    let nulls = values(NULLS, None)?;
+    if full.len() != ROWS || nulls.len() != 1 {
         return refused("does not give one value per row");
     }
     if compare(&full, &values(FULL, None)?) != Comparison::Equal {
@@ -124,8 +125,7 @@ fn examine(
     }
     let is_null = |rows: &[Row]| rows.iter().all(|row| row.last() == Some(&Value::Null));
     let padded = format!("SELECT ({}) FROM (SELECT 1 AS one) AS d LEFT JOIN {FULL} AS c ON 1 = 0", text(FULL));
-    let null_stored = is_null(&values(NULLS, None)?);
-    let null_preserving = null_stored && is_null(&connection.rows(&padded)?);
+    let null_preserving = is_null(&nulls) && is_null(&connection.rows(&padded)?);
     let seen: Vec<&Value> = full.iter().filter_map(|row| row.get(1)).filter(|v| **v != Value::Null).collect();
     if seen.is_empty() {
         return refused("is NULL on every row");

@@ -160,6 +160,12 @@ impl Target {
         }
     }
 
+    /// Whether opening it starts a server of our own, which takes a second.
+    pub fn starts_server(&self) -> Result<bool, TargetError> {
+        let wire = catalogue::profile(self.dialect())?.wire;
+        Ok(matches!(wire, Wire::Postgres | Wire::Mysql) && !matches!(self, Self::Url { .. }))
+    }
+
     /// Connects.
     pub fn open(&self, data_dir: &Path, limits: StatementLimits) -> Result<Box<dyn Connection>, TargetError> {
         let profile = catalogue::profile(self.dialect())?;

@@ -39,15 +39,15 @@ fn indexable(kind: Kind) -> Want {
     Want { kind, null_preserving: false, binary: false, subqueries: false, depth: 2 }
 }
 
+/// Statements that make tables for a class and nothing in them, and the tables.
+pub fn tables(class: &OracleClass, capabilities: &Capabilities, rng: &mut Rng) -> (Vec<String>, Vec<TableInfo>) {
+    let builder = Builder::with_tables(class, capabilities, rng);
+    (builder.statements, builder.tables)
+}
+
 /// Makes a database for a class.
 pub fn database(class: &OracleClass, capabilities: &Capabilities, rng: &mut Rng) -> Database {
-    let literals = Literals::draw(&capabilities.profile, rng);
-    let mut builder =
-        Builder { class, capabilities, literals, statements: Vec::new(), tables: Vec::new(), virtual_: Vec::new() };
-    builder.start(rng);
-    for relation in 0..class.names.relations.len() {
-        builder.create(relation, rng);
-    }
+    let mut builder = Builder::with_tables(class, capabilities, rng);
     let mut parents: Vec<Rows> = Vec::new();
     for relation in 0..class.names.relations.len() {
         let rows = builder.fill(relation, &parents, rng);
@@ -93,7 +93,18 @@ struct Builder<'a> {
     virtual_: Vec<bool>,
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
+    fn with_tables(class: &'a OracleClass, capabilities: &'a Capabilities, rng: &mut Rng) -> Self {
+        let literals = Literals::draw(&capabilities.profile, rng);
+        let mut builder =
+            Self { class, capabilities, literals, statements: Vec::new(), tables: Vec::new(), virtual_: Vec::new() };
+        builder.start(rng);
+        for relation in 0..class.names.relations.len() {
+            builder.create(relation, rng);
+        }
+        builder
+    }
+
     fn start(&mut self, rng: &mut Rng) {
         let profile = &self.capabilities.profile;
         self.statements.extend(profile.start.iter().cloned());

@@ -6,7 +6,7 @@ use crate::caq::fill::{Fill, TableFill};
 use crate::caq::names::{Demand, PlaceholderKind};
 use crate::caq::proof::Selection;
 use crate::corpus::snippet::Snippet;
-use crate::generate::database::{Database, database};
+use crate::generate::database::{Database, database, tables};
 use crate::generate::expr::{ExprGenerator, Node, Want};
 use crate::generate::{Capabilities, ColumnInfo, TableInfo};
 use crate::rng::{Rng, chance, pick, stream};
@@ -20,8 +20,8 @@ use std::sync::Arc;
 /// Members of one case. More members of a class than this are drawn from case to case.
 const MEMBERS_PER_CASE: usize = 3;
 
-/// Databases that are generated to find one on which members can be tried.
-const DATABASES_TRIED: u64 = 8;
+/// Times that tables are generated to find some on which members can be tried: not all that are generated are accepted.
+const TABLES_TRIED: u64 = 8;
 
 /// Depth of generated expressions, at most.
 const DEPTH_MAX: usize = 3;
@@ -112,29 +112,26 @@ impl CaqOracle {
 /// Says whether the target takes a query on the database that statements make, or why not.
 type Accepts<'a> = &'a mut dyn FnMut(&[String], &str) -> Result<(), String>;
 
-/// The members of these that run on the target with every expression NULL and every table a plain one, and why the others
-/// do not.
+/// The members of these that run on the target, on tables without rows, with every expression NULL and every table a
+/// plain one, and why the others do not.
 fn accepted_members(
     class: &OracleClass,
     members: &[usize],
     capabilities: &Capabilities,
     accepts: Accepts,
 ) -> (Vec<usize>, Vec<(usize, String)>) {
-    // Not every table that is generated is accepted.
-    let databases = (0..DATABASES_TRIED).map(|seed| database(class, capabilities, &mut stream(seed, &[])));
-    let databases: Vec<Database> = databases.collect();
-    let all_there = |database: &&Database, accepts: Accepts| {
-        let tables: Vec<String> =
-            database.tables.iter().map(|table| format!("(SELECT COUNT(*) FROM {})", table.name)).collect();
-        tables.is_empty() || accepts(&database.epochs[0], &format!("SELECT {}", tables.join(", "))).is_ok()
+    let generated = |seed| tables(class, capabilities, &mut stream(seed, &[]));
+    let all_there = |(statements, tables): &(Vec<String>, Vec<TableInfo>)| {
+        let counts: Vec<String> = tables.iter().map(|table| format!("(SELECT COUNT(*) FROM {})", table.name)).collect();
+        counts.is_empty() || accepts(statements, &format!("SELECT {}", counts.join(", "))).is_ok()
     };
-    let database = databases.iter().find(|database| all_there(database, accepts)).unwrap_or(&databases[0]);
+    let (statements, tables) = (0..TABLES_TRIED).map(generated).find(all_there).unwrap_or_else(|| generated(0));
     let fills: Vec<Fill> = class
         .names
         .placeholders
         .iter()
         .map(|p| match p.kind {
-            PlaceholderKind::Table { relation } => Fill::Table(TableFill::Name(database.tables[relation].name.clone())),
+            PlaceholderKind::Table { relation } => Fill::Table(TableFill::Name(tables[relation].name.clone())),
             PlaceholderKind::Expr { ty, .. } => {
                 Fill::Generated(Node::Literal(capabilities.profile.null(ty).as_str().into()))
             }
@@ -151,7 +148,7 @@ fn accepted_members(
             Some(name) if name != "*" && capabilities.switch(name).is_none() => {
                 refused.push((*at, format!("there is no switch {name}")));
             }
-            _ => match accepts(&database.epochs[0], &sql) {
+            _ => match accepts(&statements, &sql) {
                 Ok(()) => accepted.push(*at),
                 Err(why) => refused.push((*at, format!("not accepted by the target: {why}"))),
             },
