@@ -29,6 +29,17 @@ pub struct BagHash {
 }
 
 impl BagHash {
+    /// The hash of these rows.
+    pub fn of(rows: &[Row]) -> Self {
+        let mut bag = Self::default();
+        for row in rows {
+            let mut hash = RowHash::default();
+            row.iter().for_each(|value| hash.value(value));
+            bag.add(&hash);
+        }
+        bag
+    }
+
     /// Adds one finished row.
     pub fn add(&mut self, row: &RowHash) {
         self.rows += 1;

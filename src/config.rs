@@ -78,6 +78,9 @@ pub struct ClassChoice {
     /// Where they come from.
     #[serde(flatten)]
     pub source: CatalogueSource,
+    /// Names of oracles; empty for all.
+    #[serde(default)]
+    pub oracles: Vec<String>,
     /// Class name patterns; empty for all.
     pub classes: Vec<String>,
     /// Whether members without a proof are used.

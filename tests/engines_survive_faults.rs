@@ -77,6 +77,43 @@ fn duckdb_answers() {
 }
 
 #[test]
+fn nested_values_of_duckdb_are_read() {
+    let mut connection = open(&engines::duckdb(), &engines::data_dir());
+    let row = [
+        ("[1, NULL, 3]", "[1, NULL, 3]"),
+        ("NULL::INTEGER[]", "NULL"),
+        ("[]::INTEGER[]", "[]"),
+        ("[['a'], [], NULL]", "[['a'], [], NULL]"),
+        (
+            "{'a': 1, 'b': 'a text of more than twelve bytes', 'c': NULL::INTEGER}",
+            "{1, 'a text of more than twelve bytes', NULL}",
+        ),
+        ("MAP {'k': 1.50, 'l': -2.25}", "[{'k', 150e-2}, {'l', -225e-2}]"),
+        ("array_value(1.5::DOUBLE, NULL)", "[1.5, NULL]"),
+        ("union_value(n := 7::TINYINT)", "0:7"),
+        ("[DATE '1970-01-02']", "[1]"),
+        ("[TRUE]", "[TRUE]"),
+        ("[1::HUGEINT << 100]", "[1267650600228229401496703205376]"),
+    ];
+    let columns: Vec<&str> = row.iter().map(|(sql, _)| *sql).collect();
+    let sql = format!("SELECT i, {} FROM range(3000) AS r(i)", columns.join(", "));
+    let rows = connection.rows(&sql).expect("runs");
+    assert_eq!(rows.len(), 3000);
+    for (at, cells) in rows.iter().enumerate() {
+        assert_eq!(cells[0], Value::Int(at.try_into().expect("small")));
+        for ((sql, expected), cell) in row.iter().zip(&cells[1..]) {
+            let shown = match cell {
+                Value::Text(text) => String::from_utf8_lossy(text).into_owned(),
+                other => other.to_string(),
+            };
+            assert_eq!(shown, *expected, "{sql}");
+        }
+    }
+    let rows = connection.rows("SELECT x, x IS NULL FROM (VALUES ([1]), (NULL)) AS t(x) ORDER BY 2").expect("runs");
+    assert_eq!(rows[1], [Value::Null, Value::Bool(true)]);
+}
+
+#[test]
 fn postgres_answers() {
     let caqtus = Caqtus::new();
     let endless = "SELECT count(*) FROM generate_series(1, 1000000) AS a, generate_series(1, 1000000) AS b";

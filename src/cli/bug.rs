@@ -176,7 +176,8 @@ fn replay(id: &str, dbms: Option<&str>, place: &Where) -> anyhow::Result<ExitCod
                 println!("{statement};");
             }
             for query in &replayed.queries {
-                println!("\n{};", query.sql);
+                let context = query.context.as_ref().map(|context| format!("-- {context}\n")).unwrap_or_default();
+                print!("\n{context}{}", query.script());
                 match &query.result {
                     QueryResult::Rows(rows) => {
                         for row in rows {

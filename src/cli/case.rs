@@ -68,7 +68,10 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
             if let Some(switch) = &query.switch {
                 writeln!(out, "-- with the optimizer switch {}", switch.name)?;
             }
-            writeln!(out, "{};", query.sql)?;
+            if let Some(context) = &query.context {
+                writeln!(out, "-- {context}")?;
+            }
+            write!(out, "{}", query.script())?;
         }
         shown.clone_from(&finding.statements);
     }

@@ -142,7 +142,7 @@ fn check(dbms: &str, common: &Common) -> anyhow::Result<()> {
     let session = Session::open(&target, &common.data_dir(), &ClassChoice::default(), 100, &learned, &mut || ())?;
     let profile = &session.profile;
     println!("{target}: version {} ({})", session.version, session.build_id);
-    println!("{} classes, {} corpus snippets", session.oracle.classes().len(), session.snippets);
+    println!("{} classes and contexts, {} corpus snippets", session.oracles.classes().len(), session.snippets);
     let types = profile.types.iter().map(|(ty, names)| format!("{ty}: {}", names.join(" or ")));
     println!("types: {}", types.collect::<Vec<_>>().join("; "));
     println!("other types of columns: {}", profile.other_types.keys().map(|k| &**k).collect::<Vec<_>>().join(", "));

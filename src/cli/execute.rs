@@ -116,7 +116,7 @@ fn replay_finding(args: &ExecuteArgs, path: &std::path::Path) -> anyhow::Result<
     let finding: Finding = serde_json::from_str(&std::fs::read_to_string(path)?)?;
     let target: Target = args.dbms.as_deref().unwrap_or(&finding.dbms).parse()?;
     let mut connection = target.open(&args.common.data_dir(), STATEMENT_LIMITS)?;
-    let runs: Vec<Run> = finding.queries.iter().map(|q| (q.sql.as_str(), q.switch.as_ref())).collect();
+    let runs: Vec<Run> = finding.queries.iter().map(Run::from).collect();
     let verdict = replay(connection.as_mut(), &finding.statements, &runs);
     let mut queries: Vec<FindingQuery> = finding.queries.clone();
     note_results(connection.as_mut(), &mut queries);

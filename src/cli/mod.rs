@@ -18,6 +18,7 @@ use crate::catalogue;
 use crate::config::{self, CatalogueSource, ClassChoice};
 use crate::store::{Store, StoreError};
 use anyhow::anyhow;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -89,7 +90,12 @@ impl SourceArgs {
 struct ChoiceArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// Only classes whose name matches; * stands for any text; may be given several times
+    /// Only this oracle; may be given several times [default: all]
+    ///
+    /// caq: all members of a class return the same rows. consistency: an expression has the same value in every context.
+    #[arg(long = "oracle", value_name = "NAME", value_parser = PossibleValuesParser::new(crate::oracle::NAMES))]
+    oracles: Vec<String>,
+    /// Only classes and contexts whose name matches; * stands for any text; may be given several times
     #[arg(long = "class", value_name = "GLOB")]
     classes: Vec<String>,
     /// Also use members whose equivalence to the rest of their class is assumed, not proven
@@ -102,7 +108,12 @@ struct ChoiceArgs {
 
 impl ChoiceArgs {
     fn choice(self) -> ClassChoice {
-        ClassChoice { source: self.source.source(), classes: self.classes, assumed: self.assumed }
+        ClassChoice {
+            source: self.source.source(),
+            oracles: self.oracles,
+            classes: self.classes,
+            assumed: self.assumed,
+        }
     }
 }
 

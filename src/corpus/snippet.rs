@@ -134,6 +134,11 @@ impl Snippet {
         Ok(snippet)
     }
 
+    /// Whether a word, in any case, is in it.
+    pub fn has_word(&self, word: &str) -> bool {
+        tokens(&self.sql).is_ok_and(|all| all.iter().any(|token| token.is_word(word)))
+    }
+
     fn flush(&mut self, text: &mut String) {
         if !text.is_empty() {
             self.pieces.push(Piece::Text(std::mem::take(text)));
@@ -149,14 +154,26 @@ impl Snippet {
 
     /// Appends the snippet with its columns mapped, as it reads where its table is visible as `alias`.
     pub fn render(&self, alias: &str, columns: &[Arc<str>], table: &str, out: &mut String) {
+        self.render_with(columns, table, out, |column, out| {
+            out.push_str(alias);
+            out.push('.');
+            out.push_str(&columns[column]);
+        });
+    }
+
+    /// Appends the snippet with `write` in charge of the columns of its own table, given by their positions, outside of
+    /// subqueries over it.
+    pub fn render_with(
+        &self,
+        columns: &[Arc<str>],
+        table: &str,
+        out: &mut String,
+        mut write: impl FnMut(usize, &mut String),
+    ) {
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => out.push_str(text),
-                Piece::Column(column) => {
-                    out.push_str(alias);
-                    out.push('.');
-                    out.push_str(&columns[*column]);
-                }
+                Piece::Column(column) => write(*column, out),
                 Piece::Bare(column) => out.push_str(&columns[*column]),
                 Piece::Table => out.push_str(table),
             }

@@ -14,7 +14,7 @@ pub mod target;
 
 pub use crate::sql::error::ErrorClass;
 
-use crate::compare::{BagHash, Row, RowHash};
+use crate::compare::{BagHash, Row};
 use crate::sql::profile::Switch;
 use crate::sql::types::{SqlType, Value};
 use serde::{Deserialize, Serialize};
@@ -74,17 +74,19 @@ pub trait Connection {
 
     /// Runs a query and hashes its rows.
     fn query(&mut self, sql: &str) -> Result<BagHash, EngineError> {
-        let mut bag = BagHash::default();
-        for row in self.rows(sql)? {
-            let mut hash = RowHash::default();
-            row.iter().for_each(|value| hash.value(value));
-            bag.add(&hash);
-        }
-        Ok(bag)
+        Ok(BagHash::of(&self.rows(sql)?))
     }
 
     /// Runs a query and returns its rows.
     fn rows(&mut self, sql: &str) -> Result<Vec<Row>, EngineError>;
+
+    /// Runs a query with the values of literals bound to its parameters, and returns its rows.
+    fn rows_bound(&mut self, sql: &str, parameters: &[String]) -> Result<Vec<Row>, EngineError> {
+        match parameters {
+            [] => self.rows(sql),
+            _ => Err(EngineError::new(ErrorClass::Unsupported, "parameters are bound by statements here")),
+        }
+    }
 
     /// The types that a query's columns have before it runs, a type that classes do not have as `None`; `None` in all on
     /// engines where only values have types.

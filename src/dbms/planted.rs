@@ -129,8 +129,12 @@ impl<C: Connection> Connection for Planted<C> {
     }
 
     fn rows(&mut self, sql: &str) -> Result<Vec<Row>, EngineError> {
+        self.rows_bound(sql, &[])
+    }
+
+    fn rows_bound(&mut self, sql: &str, parameters: &[String]) -> Result<Vec<Row>, EngineError> {
         let triggers = self.triggers(sql);
-        let mut rows = self.engine.rows(sql)?;
+        let mut rows = self.engine.rows_bound(sql, parameters)?;
         if !triggers {
             return Ok(rows);
         }

@@ -7,6 +7,7 @@ use crate::config::{CROSS_CHECK_CASES, CROSS_CHECK_MS, CatalogueSource, ClassCho
 use crate::hunt::protocol::{FoundReport, Ready};
 use crate::hunt::stats::Stats;
 use crate::hunt::supervisor::{HuntError, HuntPlan, Progress, hunt};
+use crate::oracle::caq;
 use crate::store::ClassState;
 use crate::triage::finding::{Finding, FindingKind};
 use serde::{Deserialize, Serialize};
@@ -96,7 +97,11 @@ pub async fn cross_check(
                 data_dir: data_dir.to_path_buf(),
                 out_dir: work.dir.join("findings"),
                 seed,
-                choice: ClassChoice { source: source.clone(), classes: Vec::new(), assumed: false },
+                choice: ClassChoice {
+                    source: source.clone(),
+                    oracles: vec![caq::NAME.to_owned()],
+                    ..ClassChoice::default()
+                },
                 snippet_percent: SNIPPET_PERCENT,
                 findings_per_class_max: 1,
                 known: Vec::new(),

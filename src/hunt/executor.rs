@@ -10,8 +10,8 @@ use crate::clock;
 use crate::compare::BagHash;
 use crate::config::{CASES_PER_EPOCH, ExecutorConfig, FINDINGS_PER_FEATURES_MAX, Learned, REDUCE_ATTEMPTS_MAX};
 use crate::dbms::target::Target;
-use crate::dbms::{EngineError, ErrorClass, with_switch};
-use crate::oracle::{Round, TestCase};
+use crate::dbms::{EngineError, ErrorClass};
+use crate::oracle::{Round, TestCase, TestQuery};
 use crate::rng::stream;
 use crate::triage::confirm::{Replay, Run, broken_claim, build, note_results, replay, run};
 use crate::triage::features::features;
@@ -42,6 +42,8 @@ pub struct Executor {
     refusal: Option<String>,
     /// The limit that kept the present block's database from being made: a full disk, no memory.
     limit: Option<String>,
+    /// Queries of the present case that ran.
+    ran: Vec<usize>,
     /// Examining a failure replaced the database, so that it must be made again.
     replaced: bool,
 }
@@ -103,6 +105,7 @@ impl Executor {
             learning: Learning::default(),
             refusal: None,
             limit: None,
+            ran: Vec::new(),
             replaced: false,
         })
     }
@@ -111,7 +114,7 @@ impl Executor {
     pub fn ready(&self) -> Report {
         Report::Ready(Ready {
             version: self.session.version.clone(),
-            classes: self.session.oracle.classes().len(),
+            classes: self.session.oracles.classes().len(),
             snippets: self.session.snippets,
             assumed: self.session.assumed,
         })
@@ -133,8 +136,8 @@ impl Executor {
     pub fn block(&mut self, block: u64, first: u32, end: u32, report: Reporter) -> io::Result<()> {
         let (mut started, mut cpu) = (clock::now(), clock::cpu_time());
         self.stats = Stats::default();
-        let oracle = self.session.oracle.clone();
-        let round = oracle.round(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
+        let oracles = self.session.oracles.clone();
+        let round = oracles.round(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
         let round = round.as_ref();
         let mut case = TestCase::default();
         let mut applied = 0;
@@ -155,6 +158,10 @@ impl Executor {
             let outcome = match setup {
                 Setup::Usable => {
                     let outcome = self.judge(round, &case, at, report)?;
+                    let counts = self.stats.oracles.entry(round.oracle().to_owned()).or_default();
+                    counts.cases += 1;
+                    counts.queries += self.ran.len() as u64;
+                    counts.fail += u64::from(matches!(outcome, Outcome::Fail(_)));
                     self.learn(round, &case, report)?;
                     outcome
                 }
@@ -252,17 +259,25 @@ impl Executor {
     fn judge(&mut self, round: &dyn Round, case: &TestCase, at: At, report: Reporter) -> io::Result<Outcome> {
         let mut first: Option<BagHash> = None;
         let mut differs = false;
+        self.ran.clear();
         for (number, query) in case.queries().iter().enumerate() {
             self.recorder.note(at.block, u64::from(at.case), number as u64);
-            self.stats.statements += 1;
-            let result =
-                self.timed(|s| with_switch(s.connection.as_mut(), query.switch.as_deref(), |c| c.query(&query.sql)));
-            match result {
-                Ok(bag) => differs |= *first.get_or_insert(bag) != bag,
+            self.stats.statements += 1 + (query.before.len() + query.after.len()) as u64;
+            let query = Run::from(query);
+            match self.timed(|s| query.hash(s.connection.as_mut())) {
+                Ok(bag) => {
+                    differs |= *first.get_or_insert(bag) != bag;
+                    self.ran.push(number);
+                }
+                Err(error) if query.may_fail(&error) => {}
                 Err(error) => return self.failed_query(round, case, at, (number, error), report),
             }
         }
-        if differs { self.examine(round, case, at, Met::Difference, report) } else { Ok(Outcome::Pass) }
+        match self.ran.len() {
+            0 | 1 => Ok(Outcome::Skipped("nothing to compare with".to_owned())),
+            _ if differs => self.examine(round, case, at, Met::Difference, report),
+            _ => Ok(Outcome::Pass),
+        }
     }
 
     /// Notes what became of a case in which one filling has a subquery.
@@ -318,7 +333,7 @@ impl Executor {
     ) -> io::Result<Outcome> {
         self.replaced = true;
         let statements = statements(round, at.case);
-        let queries: Vec<Run> = case.queries().iter().map(|q| (q.sql.as_str(), q.switch.as_deref())).collect();
+        let queries: Vec<Run> = case.queries().iter().map(Run::from).collect();
         let connection = self.session.connection.as_mut();
         if !matches!(met, Met::BrokenSetup) && run(connection, &queries) == Replay::Equal {
             // Within the tolerance of floats, or a difference that did not come again.
@@ -329,17 +344,21 @@ impl Executor {
         }
         let fresh = replay(connection, &statements, &queries);
         let (kind, involved) = match &fresh {
-            Replay::Different { pair, .. } => (FindingKind::WrongResult, vec![pair.0, pair.1]),
+            Replay::Different { pair } => (FindingKind::WrongResult, vec![pair.0, pair.1]),
             Replay::Broken { query, error } => (error.class.into(), query.iter().copied().collect()),
             Replay::Equal | Replay::Void(_) => {
                 return self.flaky(round, case, at, &statements, met, "did not repeat on a fresh database");
             }
         };
-        if kind == FindingKind::WrongResult && broken_claim(connection, &round.claims(case)).is_some() {
-            return Ok(Outcome::Skipped("a claim about a snippet does not hold".to_owned()));
+        if kind == FindingKind::WrongResult
+            && let Some(claim) = broken_claim(connection, &round.claims(case, &involved))
+        {
+            let claim = claim.split_once(':').map_or(claim.as_str(), |(claim, _)| claim);
+            return Ok(Outcome::Skipped(format!("a claim does not hold: {claim}")));
         }
+        let class = blamed(round, case, &involved).to_owned();
         let mut written = false;
-        let reduced = self.reduced.entry((round.class().to_owned(), kind)).or_default();
+        let reduced = self.reduced.entry((class, kind)).or_default();
         if *reduced < self.config.findings_per_class_max {
             *reduced += 1;
             // Reducing takes a while and may end the process: what is known already is on disk meanwhile.
@@ -422,17 +441,24 @@ impl Executor {
         statements: &[String],
         queries: &[usize],
     ) -> Finding {
+        let class = blamed(round, case, queries).to_owned();
         let queries: Vec<FindingQuery> = queries
             .iter()
             .map(|q| &case.queries()[*q])
             .map(|q| FindingQuery {
                 member: q.member + 1,
+                context: round.context(q).map(str::to_owned),
+                before: q.before.clone(),
                 sql: q.sql.clone(),
+                parameters: q.parameters.clone(),
+                after: q.after.clone(),
                 switch: q.switch.as_deref().cloned(),
+                optional: q.optional,
                 result: QueryResult::None,
             })
             .collect();
-        let texts = statements.iter().map(String::as_str).chain(queries.iter().map(|q| q.sql.as_str()));
+        let texts = statements.iter().chain(queries.iter().flat_map(|q| q.before.iter().chain([&q.sql])));
+        let texts = texts.map(String::as_str);
         let mut features = features(texts);
         if queries.iter().any(|q| q.switch.is_some()) {
             features.push("optimizer switch".to_owned());
@@ -440,8 +466,8 @@ impl Executor {
         let mut finding = Finding {
             id: String::new(),
             kind,
-            oracle: self.session.oracle.name().to_owned(),
-            class: round.class().to_owned(),
+            oracle: round.oracle().to_owned(),
+            class,
             dbms: self.config.dbms.clone(),
             version: self.session.version.clone(),
             build_id: self.session.build_id.clone(),
@@ -466,15 +492,16 @@ impl Executor {
     /// Sends the statements of the first blocks and nothing else: what the engine and its protocol cost by themselves, as
     /// statements, CPU time and the server's. `None` where there is no server of our own.
     pub fn raw(&mut self, blocks: u64) -> Option<Stats> {
-        let oracle = self.session.oracle.clone();
+        let oracles = self.session.oracles.clone();
         let mut work = Vec::new();
         for block in 0..blocks {
-            let round = oracle.round(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
+            let round = oracles.round(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
             let mut case = TestCase::default();
             let mut queries = Vec::new();
             for number in 0..CASES_PER_EPOCH {
                 round.case(&mut stream(self.config.seed, &[CASE_STREAM, block, u64::from(number)]), &mut case);
-                queries.extend(case.queries().iter().filter(|q| q.switch.is_none()).map(|q| q.sql.clone()));
+                let plain = case.queries().iter().filter(|q| q.switch.is_none() && q.before.is_empty());
+                queries.extend(plain.map(|q| q.sql.clone()));
             }
             work.push((round.epochs()[0].clone(), queries));
         }
@@ -497,8 +524,8 @@ impl Executor {
 
     /// Makes a case again without running it.
     pub fn describe(&mut self, block: u64, case: u32) -> Finding {
-        let oracle = self.session.oracle.clone();
-        let round = oracle.round(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
+        let oracles = self.session.oracles.clone();
+        let round = oracles.round(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
         let mut test = TestCase::default();
         round.case(&mut stream(self.config.seed, &[CASE_STREAM, block, u64::from(case)]), &mut test);
         let queries: Vec<usize> = (0..test.queries().len()).collect();
@@ -535,9 +562,18 @@ fn statements(round: &dyn Round, case: u32) -> Vec<String> {
 
 /// Whether the results, equal under the rules of comparison, have different hashes: floats within the tolerance.
 fn differs_in_hash(connection: &mut dyn crate::dbms::Connection, queries: &[Run]) -> bool {
-    let mut hashes = queries.iter().map(|(sql, switch)| with_switch(connection, *switch, |c| c.query(sql)).ok());
+    let mut hashes = queries.iter().filter_map(|query| match query.hash(connection) {
+        Err(error) if query.may_fail(&error) => None,
+        result => Some(result.ok()),
+    });
     let first = hashes.next().flatten();
     hashes.any(|hash| hash != first)
+}
+
+/// The class that a failure of these queries of a case counts for.
+fn blamed<'a>(round: &'a dyn Round, case: &TestCase, queries: &[usize]) -> &'a str {
+    let queries: Vec<&TestQuery> = queries.iter().map(|at| &case.queries()[*at]).collect();
+    round.blamed(&queries)
 }
 
 /// A hash of everything a case runs, so that two campaigns can be compared case by case in any order.
@@ -551,6 +587,7 @@ fn digest(at: At, round: &dyn Round, case: &TestCase) -> u64 {
         }
     }
     for query in case.queries() {
+        query.before.iter().chain(&query.parameters).for_each(|text| hash.write(text.as_bytes()));
         hash.write(query.sql.as_bytes());
         hash.write(query.switch.as_ref().map_or("", |switch| &switch.name).as_bytes());
     }

@@ -10,8 +10,9 @@ use crate::corpus::validate::{self, SnippetVerdict};
 use crate::dbms::target::{Target, TargetError};
 use crate::dbms::{Connection, EngineError, ErrorClass};
 use crate::generate::{Capabilities, Enforced};
-use crate::oracle::Oracle;
 use crate::oracle::caq::CaqOracle;
+use crate::oracle::consistency::Consistency;
+use crate::oracle::{Oracles, caq, consistency};
 use crate::sql::profile::{ColumnType, Profile, ProfileError};
 use crate::sql::types::{SqlType, Value};
 use crate::triage::confirm;
@@ -67,8 +68,8 @@ pub enum SessionError {
 pub struct Session {
     /// The connection.
     pub connection: Box<dyn Connection>,
-    /// The oracle.
-    pub oracle: Arc<dyn Oracle>,
+    /// The oracles.
+    pub oracles: Arc<Oracles>,
     /// Classes and members that are not used here, and why.
     pub unused: BTreeMap<String, String>,
     /// The dialect.
@@ -142,14 +143,21 @@ impl Session {
             switches: capabilities.switches.iter().map(|switch| switch.name.clone()).collect(),
             missing: missing.map(|probe| probe.name.clone()).collect(),
         };
-        let classes = select(catalogue::load(&choice.source)?.classes, &choice.classes);
-        if classes.is_empty() {
+        let wants = |oracle: &str| choice.oracles.is_empty() || choice.oracles.iter().any(|name| name == oracle);
+        let classes = if wants(caq::NAME) {
+            select(catalogue::load(&choice.source)?.classes, &choice.classes)
+        } else {
+            Vec::new()
+        };
+        let contexts = if wants(consistency::NAME) { consistency::select(&choice.classes) } else { Vec::new() };
+        if classes.is_empty() && contexts.is_empty() {
             return Err(SessionError::NoClass { patterns: choice.classes.join(", ") });
         }
+        let capabilities = Arc::new(capabilities);
         let mut built: Vec<String> = Vec::new();
         let mut missing_table = None;
         let assumed = choice.uses_assumed();
-        let mut oracle = CaqOracle::new(classes, assumed, capabilities, snippet_percent, |statements, sql| {
+        let mut accepts = |statements: &[String], sql: &str| {
             let texts: Vec<&str> = statements.iter().map(String::as_str).chain([sql]).collect();
             let mut run = || {
                 if built != statements {
@@ -175,18 +183,24 @@ impl Session {
             });
             let Acceptance { refused } = answer.map_err(|error| error.to_string())?;
             refused.map_or(Ok(()), Err)
-        });
+        };
+        let mut caq = CaqOracle::new(classes, assumed, capabilities.clone(), snippet_percent, &mut accepts);
+        let mut consistency = Consistency::new(contexts, capabilities, snippet_percent, &mut accepts);
         drop(memory);
-        if oracle.classes().is_empty() {
-            let (class, reason) = oracle.unused.pop_first().unwrap_or_default();
+        let mut unused = std::mem::take(&mut caq.unused);
+        unused.append(&mut consistency.unused);
+        let assumed = caq.assumed();
+        let oracles = Oracles::new(vec![Box::new(caq), Box::new(consistency)]);
+        if oracles.classes().is_empty() {
+            let (class, reason) = unused.pop_first().unwrap_or_default();
             return Err(SessionError::NoUsableClass { dialect: profile.name.clone(), class, reason });
         }
         let (version, build_id) = (connection.version(), connection.build_id());
         Ok(Self {
             connection,
-            unused: std::mem::take(&mut oracle.unused),
-            assumed: oracle.assumed(),
-            oracle: Arc::new(oracle),
+            unused,
+            assumed,
+            oracles: Arc::new(oracles),
             profile,
             version,
             build_id,
@@ -322,7 +336,7 @@ fn locked(path: &Path) -> Result<(fs::File, String), SessionError> {
 /// Why a table of a database that was built is not there.
 fn first_refused_table(connection: &mut dyn Connection, statements: &[String]) -> Option<String> {
     statements.iter().filter(|statement| statement.starts_with("CREATE TABLE")).find_map(|statement| {
-        let name = statement["CREATE TABLE ".len()..].split('(').next().unwrap_or_default().trim();
+        let name = statement["CREATE TABLE ".len()..].split(['(', ' ']).next().unwrap_or_default();
         connection.execute(&format!("SELECT 1 FROM {name} WHERE 1 = 0")).err()?;
         Some(match connection.execute(statement) {
             Err(error) => format!("{statement}: {error}"),

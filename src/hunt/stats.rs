@@ -53,6 +53,17 @@ impl Outcomes {
     }
 }
 
+/// What was done for one oracle.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OracleStats {
+    /// Cases whose database was made.
+    pub cases: u64,
+    /// Queries of theirs whose results were compared.
+    pub queries: u64,
+    /// Findings confirmed, written or not.
+    pub fail: u64,
+}
+
 /// What an executor did, or several of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
@@ -71,6 +82,9 @@ pub struct Stats {
     /// CPU time of a server of our own, in nanoseconds; 0 where the engine is inside the process, or not ours.
     #[serde(default)]
     pub server_ns: u64,
+    /// What each oracle did.
+    #[serde(default)]
+    pub oracles: BTreeMap<String, OracleStats>,
     /// The sum of a hash of every case's statements, the same for the same cases in any order.
     pub digest: u64,
 }
@@ -92,6 +106,12 @@ impl Stats {
         self.loop_ns += other.loop_ns;
         self.cpu_ns += other.cpu_ns;
         self.server_ns += other.server_ns;
+        for (name, other) in &other.oracles {
+            let own = self.oracles.entry(name.clone()).or_default();
+            own.cases += other.cases;
+            own.queries += other.queries;
+            own.fail += other.fail;
+        }
         self.digest = self.digest.wrapping_add(other.digest);
     }
 

@@ -17,6 +17,9 @@ use rand::seq::SliceRandom as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Its name.
+pub const NAME: &str = "caq";
+
 /// Members of one case. More members of a class than this are drawn from case to case.
 const MEMBERS_PER_CASE: usize = 3;
 
@@ -42,7 +45,7 @@ struct UsableClass {
 
 /// The oracle, for one target.
 pub struct CaqOracle {
-    capabilities: Capabilities,
+    capabilities: Arc<Capabilities>,
     classes: Vec<UsableClass>,
     /// In how many of a hundred fillings a corpus snippet is taken rather than a generated expression.
     snippet_percent: u32,
@@ -57,7 +60,7 @@ impl CaqOracle {
     pub fn new(
         classes: Vec<OracleClass>,
         assumed: bool,
-        capabilities: Capabilities,
+        capabilities: Arc<Capabilities>,
         snippet_percent: u32,
         mut accepts: impl FnMut(&[String], &str) -> Result<(), String>,
     ) -> Self {
@@ -184,7 +187,7 @@ fn is_truth_value(demand: Demand, ty: SqlType, profile: &Profile) -> bool {
 
 impl Oracle for CaqOracle {
     fn name(&self) -> &'static str {
-        "caq"
+        NAME
     }
 
     fn classes(&self) -> Vec<&str> {
@@ -291,6 +294,10 @@ fn map_columns(snippet: &Snippet, table: &TableInfo, any: bool, rng: &mut Rng) -
 }
 
 impl Round for CaqRound<'_> {
+    fn oracle(&self) -> &'static str {
+        NAME
+    }
+
     fn class(&self) -> &str {
         &self.class.class.name
     }
@@ -329,7 +336,7 @@ impl Round for CaqRound<'_> {
         }
     }
 
-    fn claims(&self, case: &TestCase) -> Vec<Claim> {
+    fn claims(&self, case: &TestCase, _queries: &[usize]) -> Vec<Claim> {
         let names = &self.class.class.names;
         let mut claims = Vec::new();
         for ((placeholder, fill), demand) in names.placeholders.iter().zip(&case.fills).zip(&self.class.class.demands) {

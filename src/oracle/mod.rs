@@ -3,10 +3,12 @@
 //! Oracles are pure. They say which statements to run and how the results must relate; [`crate::hunt`] runs them.
 
 pub mod caq;
+pub mod consistency;
 
 use crate::caq::fill::Fill;
 use crate::rng::Rng;
 use crate::sql::profile::Switch;
+use rand::RngExt as _;
 use std::sync::Arc;
 
 /// One query of a test case.
@@ -16,8 +18,16 @@ pub struct TestQuery {
     pub sql: String,
     /// The optimizer switch that is turned while it runs.
     pub switch: Option<Arc<Switch>>,
-    /// Position of the class member it is an instance of.
+    /// Position of what it is an instance of: a member of the class, a context.
     pub member: usize,
+    /// Statements that make what it reads.
+    pub before: Vec<String>,
+    /// Statements that remove that again.
+    pub after: Vec<String>,
+    /// Literals whose values are bound to its parameters.
+    pub parameters: Vec<String>,
+    /// Whether the case goes on without it where the engine refuses it.
+    pub optional: bool,
 }
 
 /// Queries whose results must be the same bag of rows on the current database.
@@ -28,6 +38,8 @@ pub struct TestCase {
     len: usize,
     /// What was put into the placeholders.
     pub fills: Vec<Fill>,
+    /// The row that the case is about, where it is about one.
+    pub row: Option<usize>,
 }
 
 impl TestCase {
@@ -35,6 +47,7 @@ impl TestCase {
     pub fn clear(&mut self) {
         self.len = 0;
         self.fills.clear();
+        self.row = None;
     }
 
     /// Adds a query and returns it, empty, to be written.
@@ -44,15 +57,26 @@ impl TestCase {
         }
         let query = &mut self.queries[self.len];
         self.len += 1;
-        query.sql.clear();
+        query.clear();
         query.member = member;
         query.switch = switch;
+        query.optional = false;
         query
     }
 
     /// The queries.
     pub fn queries(&self) -> &[TestQuery] {
         &self.queries[..self.len]
+    }
+}
+
+impl TestQuery {
+    /// Empties its texts, keeping their memory.
+    fn clear(&mut self) {
+        self.sql.clear();
+        self.before.clear();
+        self.after.clear();
+        self.parameters.clear();
     }
 }
 
@@ -68,7 +92,7 @@ pub struct Claim {
 }
 
 /// What the rows of a claim's query must satisfy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
     /// Every value of the single column is of the type or NULL, and there are as many rows as the second column says.
     Type(crate::sql::types::SqlType),
@@ -78,12 +102,33 @@ pub enum Expected {
     Null,
     /// There are no rows.
     NoRows,
+    /// They are those of this query, value by value and type by type.
+    Same(String),
 }
 
 /// A database of one class and the cases on it.
 pub trait Round {
+    /// The name of the oracle.
+    fn oracle(&self) -> &'static str;
+
     /// The class.
     fn class(&self) -> &str;
+
+    /// The class that a disagreement counts for, whose last query is the one that most others contradict.
+    fn blamed(&self, _queries: &[&TestQuery]) -> &str {
+        self.class()
+    }
+
+    /// What a query is an instance of, where that is no member of a class.
+    fn context(&self, _query: &TestQuery) -> Option<&str> {
+        None
+    }
+
+    /// Whether the reducer may take a column out of a table of this name, with its values.
+    fn may_drop(&self, table: &str, column: &str) -> bool {
+        // The generator names every column that is not the class's after its table.
+        column.strip_prefix(table).is_some_and(|rest| rest.starts_with('_'))
+    }
 
     /// Statements before the first cases, and before each further batch of cases.
     fn epochs(&self) -> &[Vec<String>];
@@ -94,8 +139,8 @@ pub trait Round {
     /// Rewrites the queries of `case` for its present fillings, after the reducer changed them.
     fn render(&self, case: &mut TestCase);
 
-    /// What the case's equivalence rests on.
-    fn claims(&self, case: &TestCase) -> Vec<Claim>;
+    /// What the equivalence of some queries of the case, by their positions, rests on.
+    fn claims(&self, case: &TestCase, queries: &[usize]) -> Vec<Claim>;
 
     /// Simpler fillings of each placeholder that keep the constraints that can be seen without an engine.
     fn simpler(&self, case: &TestCase, placeholder: usize) -> Vec<Fill>;
@@ -111,4 +156,28 @@ pub trait Oracle {
 
     /// Makes a database of a random class.
     fn round<'a>(&'a self, rng: &mut Rng) -> Box<dyn Round + 'a>;
+}
+
+/// The names of all oracles.
+pub const NAMES: [&str; 2] = [caq::NAME, consistency::NAME];
+
+/// The oracles of a hunt. Each database is of one of them, every oracle as often as every other.
+pub struct Oracles(Vec<Box<dyn Oracle>>);
+
+impl Oracles {
+    /// Those of these that have a class.
+    pub fn new(oracles: Vec<Box<dyn Oracle>>) -> Self {
+        Self(oracles.into_iter().filter(|oracle| !oracle.classes().is_empty()).collect())
+    }
+
+    /// The classes that they check on this target.
+    pub fn classes(&self) -> Vec<&str> {
+        self.0.iter().flat_map(|oracle| oracle.classes()).collect()
+    }
+
+    /// Makes a database of a random class of a random oracle; there must be one.
+    pub fn round<'a>(&'a self, rng: &mut Rng) -> Box<dyn Round + 'a> {
+        let at = if self.0.len() > 1 { rng.random_range(0..self.0.len()) } else { 0 };
+        self.0[at].round(rng)
+    }
 }

@@ -88,6 +88,9 @@ pub struct Profile {
     pub partial_indexes: bool,
     /// What may stand between the table and the keys of an index, repeated for a larger share.
     pub index_methods: Vec<String>,
+    /// The statement that removes an index `#I` of a table `#T`.
+    #[serde(default = "drop_index")]
+    pub drop_index: String,
     /// Statements for every fresh database.
     pub start: Vec<String>,
     /// Statements of which some are run on a fresh database.
@@ -123,6 +126,9 @@ pub struct Profile {
     pub other_types: BTreeMap<Arc<str>, OtherType>,
     /// What keeps a snippet out.
     pub forbidden: Forbidden,
+    /// Expressions whose values contexts may change, by the documentation.
+    #[serde(default)]
+    pub context_exceptions: Vec<ContextException>,
     /// Optimizer switches.
     pub switches: Vec<Switch>,
     /// Queries that fail where a feature is missing.
@@ -149,6 +155,10 @@ pub struct OtherType {
     pub declared: String,
     /// Boundary values.
     pub literals: Vec<String>,
+    /// An expression of exactly this type with the value of a literal `#V`, if it is not the literal cast to what is
+    /// declared; empty if there is none.
+    #[serde(default)]
+    pub value: Option<String>,
 }
 
 /// What keeps a snippet out, by name.
@@ -163,6 +173,18 @@ pub struct Forbidden {
     pub clock_functions: BTreeSet<String>,
     /// Prefixes of functions whose results carry a subtype that a subquery may lose.
     pub subtype_prefixes: Vec<String>,
+}
+
+/// Expressions whose values some contexts may change, as the documentation says.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContextException {
+    /// Names of contexts; `*` stands for any text.
+    pub contexts: Vec<String>,
+    /// Words in lower case of which an expression has one; columns of the snippets' table are words too.
+    pub words: BTreeSet<String>,
+    /// Where the documentation says so.
+    pub source: String,
 }
 
 /// An optimizer switch.
@@ -306,6 +328,10 @@ struct RawOperator {
 
 fn one() -> u32 {
     1
+}
+
+fn drop_index() -> String {
+    "DROP INDEX #I".to_owned()
 }
 
 impl TryFrom<RawOperator> for Operator {
@@ -464,6 +490,18 @@ impl Profile {
         match ty {
             ColumnType::Class(ty) => self.types.get(ty).and_then(|names| names.first()).map_or("TEXT", String::as_str),
             ColumnType::Other(name) => self.other_types.get(name).map_or("TEXT", |other| &other.declared),
+        }
+    }
+
+    /// An expression of exactly a column's type with the value of a literal; `None` if there is none.
+    pub fn value(&self, ty: &ColumnType, literal: &str) -> Option<String> {
+        match ty {
+            ColumnType::Class(ty) => Some(self.cast(literal, *ty)),
+            ColumnType::Other(name) => match &self.other_types.get(name)?.value {
+                Some(value) if value.is_empty() => None,
+                Some(value) => Some(value.replace("#V", literal)),
+                None => Some(format!("CAST({literal} AS {})", self.declared(ty))),
+            },
         }
     }
 

@@ -1,15 +1,87 @@
 //! Confirmation: a difference is reported only after it happened again on a fresh database, and after every claim the
 //! case rests on held on the case's own data.
 
-use crate::compare::{Comparison, Row, compare};
+use crate::compare::{BagHash, Comparison, Row, compare};
 use crate::dbms::{Connection, EngineError, ErrorClass, with_switch};
-use crate::oracle::{Claim, Expected};
+use crate::oracle::{Claim, Expected, TestQuery};
 use crate::sql::profile::Switch;
 use crate::sql::types::{SqlType, Value};
 use crate::triage::finding::{FindingQuery, QueryResult};
 
-/// A query with the optimizer switch that is turned while it runs.
-pub type Run<'a> = (&'a str, Option<&'a Switch>);
+/// A query with what stands around it.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// Its text.
+    pub sql: &'a str,
+    /// The optimizer switch that is turned while it runs.
+    pub switch: Option<&'a Switch>,
+    /// Statements that make what it reads.
+    pub before: &'a [String],
+    /// Statements that remove that again.
+    pub after: &'a [String],
+    /// Literals whose values are bound to its parameters.
+    pub parameters: &'a [String],
+    /// Whether the others count without it where the engine refuses it.
+    pub optional: bool,
+}
+
+impl<'a> From<&'a TestQuery> for Run<'a> {
+    fn from(query: &'a TestQuery) -> Self {
+        let TestQuery { sql, switch, member: _, before, after, parameters, optional } = query;
+        Self { sql, switch: switch.as_deref(), before, after, parameters, optional: *optional }
+    }
+}
+
+impl<'a> From<&'a FindingQuery> for Run<'a> {
+    fn from(query: &'a FindingQuery) -> Self {
+        let FindingQuery { sql, switch, before, after, parameters, optional, .. } = query;
+        Self { sql, switch: switch.as_ref(), before, after, parameters, optional: *optional }
+    }
+}
+
+impl Run<'_> {
+    /// Runs what stands before the query, gives the connection to `work`, and runs what stands after it.
+    pub fn with<T>(
+        &self,
+        connection: &mut dyn Connection,
+        work: impl FnOnce(&mut dyn Connection) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let made = self.before.iter().try_for_each(|statement| connection.execute(statement));
+        let result = made.and_then(|()| with_switch(connection, self.switch, work));
+        if result.as_ref().err().is_some_and(ends_the_engine) {
+            return result;
+        }
+        // What was not made cannot be removed.
+        let removed = self.after.iter().map(|statement| connection.execute(statement));
+        match removed.filter_map(Result::err).find(ends_the_engine) {
+            Some(error) => Err(error),
+            None => result,
+        }
+    }
+
+    /// Its rows.
+    pub fn rows(&self, connection: &mut dyn Connection) -> Result<Vec<Row>, EngineError> {
+        self.with(connection, |connection| connection.rows_bound(self.sql, self.parameters))
+    }
+
+    /// The hash of its rows.
+    pub fn hash(&self, connection: &mut dyn Connection) -> Result<BagHash, EngineError> {
+        self.with(connection, |connection| match self.parameters {
+            [] => connection.query(self.sql),
+            some => Ok(BagHash::of(&connection.rows_bound(self.sql, some)?)),
+        })
+    }
+
+    /// Whether the others count without it after such an error.
+    pub fn may_fail(&self, error: &EngineError) -> bool {
+        self.optional && matches!(error.class, ErrorClass::Semantic | ErrorClass::Unsupported | ErrorClass::Data)
+    }
+}
+
+/// Whether an error is a finding by itself, or there is no connection any more.
+fn ends_the_engine(error: &EngineError) -> bool {
+    error.class.is_finding() || error.class == ErrorClass::ConnectionLost
+}
 
 /// What running the queries of a case on a fresh database showed.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,8 +92,6 @@ pub enum Replay {
     Different {
         /// Positions of a query of the majority and of one that disagrees with it.
         pair: (usize, usize),
-        /// The rows of each query.
-        rows: Vec<Vec<Row>>,
     },
     /// A query or set-up statement broke the engine: an internal error, a crash or a hang.
     Broken {
@@ -49,7 +119,7 @@ pub fn build(connection: &mut dyn Connection, statements: &[String]) -> Result<(
     connection.reset()?;
     for statement in statements {
         if let Err(error) = connection.execute(statement)
-            && (error.class.is_finding() || error.class == ErrorClass::ConnectionLost)
+            && ends_the_engine(&error)
         {
             return Err(error);
         }
@@ -60,16 +130,21 @@ pub fn build(connection: &mut dyn Connection, statements: &[String]) -> Result<(
 /// Runs the queries on the present database and compares.
 pub fn run(connection: &mut dyn Connection, queries: &[Run]) -> Replay {
     let mut results = Vec::new();
+    let mut ran = Vec::new();
     for (at, query) in queries.iter().enumerate() {
-        match rows(connection, *query) {
-            Ok(result) => results.push(result),
+        match query.rows(connection) {
+            Ok(rows) => {
+                results.push(rows);
+                ran.push(at);
+            }
             Err(error) if error.class.is_finding() => return Replay::Broken { query: Some(at), error },
+            Err(error) if query.may_fail(&error) => {}
             Err(error) => return Replay::Void(error),
         }
     }
     match disagreement(&results) {
         None => Replay::Equal,
-        Some(pair) => Replay::Different { pair, rows: results },
+        Some((one, other)) => Replay::Different { pair: (ran[one], ran[other]) },
     }
 }
 
@@ -97,15 +172,29 @@ fn holds(connection: &mut dyn Connection, claim: &Claim) -> bool {
         let count = i64::try_from(first.len()).unwrap_or(i64::MAX);
         first.iter().all(|row| row.get(1) == Some(&Value::Int(count)))
     };
-    match claim.expected {
+    match &claim.expected {
         Expected::RowCount => value_per_row(),
         Expected::Type(ty) => {
+            let ty = *ty;
             value_per_row()
                 && is_declared(connection, &claim.sql, ty)
                 && first.iter().all(|row| row.first().is_some_and(|v| v.is_of(ty)))
         }
         Expected::NoRows => first.is_empty(),
         Expected::Null => first.iter().all(|row| row.first() == Some(&Value::Null)),
+        Expected::Same(other) => {
+            let Ok(rows) = connection.rows(other) else { return false };
+            // A number that is whole and one that is not are of different types where only values have types.
+            let kinds = |rows: &[Row]| {
+                let mut kinds: Vec<Vec<_>> =
+                    rows.iter().map(|row| row.iter().map(std::mem::discriminant).collect()).collect();
+                kinds.sort_by_key(|row| format!("{row:?}"));
+                kinds
+            };
+            compare(&first, &rows) == Comparison::Equal
+                && kinds(&first) == kinds(&rows)
+                && connection.types(&claim.sql).is_ok_and(|types| connection.types(other) == Ok(types))
+        }
     }
 }
 
@@ -124,15 +213,11 @@ fn is_declared(connection: &mut dyn Connection, sql: &str, ty: SqlType) -> bool 
 /// Runs every query of a finding and notes what it did.
 pub fn note_results(connection: &mut dyn Connection, queries: &mut [FindingQuery]) {
     for query in queries {
-        query.result = match rows(connection, (&query.sql, query.switch.as_ref())) {
+        query.result = match Run::from(&*query).rows(connection) {
             Ok(rows) => QueryResult::Rows(rows),
             Err(error) => QueryResult::Error(error),
         };
     }
-}
-
-fn rows(connection: &mut dyn Connection, (sql, switch): Run) -> Result<Vec<Row>, EngineError> {
-    with_switch(connection, switch, |connection| connection.rows(sql))
 }
 
 #[cfg(test)]

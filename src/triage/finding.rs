@@ -67,13 +67,43 @@ pub enum QueryResult {
 pub struct FindingQuery {
     /// Position of the class member, from 1.
     pub member: usize,
+    /// What it is an instance of, where that is no member of a class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// Statements that make what it reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<String>,
     /// Its text.
     pub sql: String,
+    /// Literals whose values are bound to its parameters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<String>,
+    /// Statements that remove what was made before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
     /// The optimizer switch that is turned while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switch: Option<Switch>,
+    /// Whether the others count without it where the engine refuses it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
     /// What it did.
     pub result: QueryResult,
+}
+
+impl FindingQuery {
+    /// The query and what stands around it, for the engine's own shell.
+    pub fn script(&self) -> String {
+        let mut out = String::new();
+        for (at, literal) in self.parameters.iter().enumerate() {
+            // The form of SQLite's shell; elsewhere statements bind parameters.
+            let _ = writeln!(out, ".parameter set ${} \"{}\"", at + 1, literal.replace('"', "\\\""));
+        }
+        for statement in self.before.iter().chain([&self.sql]).chain(&self.after) {
+            let _ = writeln!(out, "{statement};");
+        }
+        out
+    }
 }
 
 /// A failed check with all that is needed to show it again.
@@ -124,6 +154,7 @@ impl Finding {
         add(&self.version);
         self.statements.iter().for_each(|s| add(s));
         for query in &self.queries {
+            query.before.iter().chain(&query.parameters).for_each(|text| add(text));
             add(&query.sql);
             add(query.switch.as_ref().map_or("", |switch| &switch.name));
         }
@@ -168,7 +199,8 @@ impl Finding {
             let _ = writeln!(out, "{statement};");
         }
         for (at, query) in self.queries.iter().enumerate() {
-            let _ = writeln!(out, "\n-- Query {} returned:", at + 1);
+            let context = query.context.as_ref().map(|context| format!(" ({context})")).unwrap_or_default();
+            let _ = writeln!(out, "\n-- Query {}{context} returned:", at + 1);
             for line in result_lines(&query.result) {
                 let _ = writeln!(out, "--   {line}");
             }
@@ -176,7 +208,7 @@ impl Finding {
                 let _ = writeln!(out, "-- with the optimizer switch {}", switch.name);
                 out.push_str(&switch_lines(switch, true));
             }
-            let _ = writeln!(out, "{};", query.sql);
+            out.push_str(&query.script());
             if let Some(switch) = &query.switch {
                 out.push_str(&switch_lines(switch, false));
             }
@@ -206,15 +238,18 @@ impl Finding {
         }
         out.push_str("```\n");
         for (at, query) in self.queries.iter().enumerate() {
-            let _ = write!(out, "\n## Query {} (member {} of the class)\n\n", at + 1, query.member);
+            let _ = match &query.context {
+                Some(context) => write!(out, "\n## Query {} ({context})\n\n", at + 1),
+                None => write!(out, "\n## Query {} (member {} of the class)\n\n", at + 1, query.member),
+            };
             if let Some(switch) = &query.switch {
                 let _ = write!(out, "Run with the optimizer switch {}:\n\n```sql\n", switch.name);
                 let _ = write!(out, "{}```\n\n", switch_lines(switch, true));
             }
             let _ = write!(
                 out,
-                "```sql\n{};\n```\n\nReturned:\n\n```\n{}\n```\n",
-                query.sql,
+                "```sql\n{}```\n\nReturned:\n\n```\n{}\n```\n",
+                query.script(),
                 result_lines(&query.result).join("\n")
             );
         }

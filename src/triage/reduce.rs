@@ -54,10 +54,11 @@ impl Reduction<'_> {
         }
         self.attempts -= 1;
         (self.tick)();
-        let queries: Vec<Run> =
-            self.queries.iter().map(|at| &case.queries()[*at]).map(|q| (q.sql.as_str(), q.switch.as_deref())).collect();
+        let queries: Vec<Run> = self.queries.iter().map(|at| Run::from(&case.queries()[*at])).collect();
         match replay(self.connection, statements, &queries) {
-            Replay::Different { .. } => broken_claim(self.connection, &self.round.claims(case)).is_none(),
+            Replay::Different { .. } => {
+                broken_claim(self.connection, &self.round.claims(case, &self.queries)).is_none()
+            }
             // Broken by the set-up alone, or by the one query.
             Replay::Broken { query, .. } => query.is_none() == queries.is_empty(),
             Replay::Equal | Replay::Void(_) => false,
@@ -93,7 +94,8 @@ impl Reduction<'_> {
         let mut at = 0;
         while at < self.statements.len() {
             let mut extra = 0;
-            while let Some(fewer) = without_extra_column(&self.statements, at, extra) {
+            let may_drop = |table: &str, column: &str| self.round.may_drop(table, column);
+            while let Some(fewer) = without_column(&self.statements, at, extra, may_drop) {
                 if self.fails(&fewer, &self.case.clone()) {
                     self.statements = fewer;
                 } else {
@@ -147,8 +149,8 @@ fn split_rows(statement: &str) -> Vec<String> {
             continue;
         }
         match token {
-            Token::Symbol('(') => depth += 1,
-            Token::Symbol(')') => depth -= 1,
+            Token::Symbol('(' | '[' | '{') => depth += 1,
+            Token::Symbol(')' | ']' | '}') => depth -= 1,
             Token::Symbol(',') if depth == 0 => {
                 rows.push(std::mem::take(&mut row));
                 continue;
@@ -161,16 +163,19 @@ fn split_rows(statement: &str) -> Vec<String> {
     rows.into_iter().map(|row| format!("{head} {} {tail}", row.trim()).trim_end().to_owned()).collect()
 }
 
-/// The statements without the extra column numbered `extra` of the CREATE TABLE at `at`, and without its values in the
+/// The statements without the droppable column numbered `extra` of the CREATE TABLE at `at`, and without its values in the
 /// table's INSERTs. `None` if there is no such column.
-fn without_extra_column(statements: &[String], at: usize, extra: usize) -> Option<Vec<String>> {
+fn without_column(
+    statements: &[String],
+    at: usize,
+    extra: usize,
+    may_drop: impl Fn(&str, &str) -> bool,
+) -> Option<Vec<String>> {
     let create = &statements[at];
     let table = create.strip_prefix("CREATE TABLE ")?.split('(').next()?;
     let (head, parts, tail) = list_after(create)?;
     let name = |part: &String| part.trim().split(' ').next().unwrap_or_default().to_owned();
-    // The generator names every extra column after its table.
-    let is_extra = |part: &String| name(part).starts_with(&format!("{table}_"));
-    let part = (0..parts.len()).filter(|at| is_extra(&parts[*at])).nth(extra)?;
+    let part = (0..parts.len()).filter(|at| may_drop(table, &name(&parts[*at]))).nth(extra)?;
     let column = name(&parts[part]);
     let mut fewer = statements.to_vec();
     fewer[at] = format!("{head}({}){tail}", without(&parts, part));
@@ -200,8 +205,8 @@ fn list_after(text: &str) -> Option<(String, Vec<String>, String)> {
     let mut depth = 0;
     for (at, token) in all.iter().enumerate().skip(open) {
         match token {
-            Token::Symbol('(') => depth += 1,
-            Token::Symbol(')') => depth -= 1,
+            Token::Symbol('(' | '[' | '{') => depth += 1,
+            Token::Symbol(')' | ']' | '}') => depth -= 1,
             Token::Symbol(',') if depth == 1 => {
                 items.push(String::new());
                 continue;
@@ -246,14 +251,15 @@ mod tests {
         let statements = [
             "CREATE TABLE t1(c0 INT UNIQUE, t1_x0 AS (c0 + f(1, 2)), t1_x1 TEXT CHECK (t1_x1 IN ('a', ')'))) STRICT"
                 .to_owned(),
-            "INSERT OR IGNORE INTO t1(c0, t1_x1) VALUES (1, 'a,b')".to_owned(),
+            "INSERT OR IGNORE INTO t1(t1_x1, c0) VALUES ([{'a': 'b', 'c,': 2}, 3], 1)".to_owned(),
             "INSERT INTO t10(t1_x1) VALUES (1)".to_owned(),
         ];
-        let fewer = without_extra_column(&statements, 0, 1).expect("a second extra column");
+        let may_drop = |table: &str, column: &str| column.starts_with(&format!("{table}_"));
+        let fewer = without_column(&statements, 0, 1, may_drop).expect("a second extra column");
         assert_eq!(fewer[0], "CREATE TABLE t1(c0 INT UNIQUE, t1_x0 AS (c0 + f(1, 2))) STRICT");
         assert_eq!(fewer[1], "INSERT OR IGNORE INTO t1(c0) VALUES (1)");
         assert_eq!(fewer[2], statements[2]);
-        assert_eq!(without_extra_column(&statements, 0, 2), None);
-        assert_eq!(without_extra_column(&statements, 1, 0), None);
+        assert_eq!(without_column(&statements, 0, 2, may_drop), None);
+        assert_eq!(without_column(&statements, 1, 0, may_drop), None);
     }
 }

@@ -17,6 +17,13 @@ pub(super) struct QueryResult {
     pointers: [*mut c_void; 3],
 }
 
+impl QueryResult {
+    /// The same result, for functions that take it by its value. Only one of them is destroyed.
+    pub(super) fn by_value(&self) -> Self {
+        Self { deprecated: self.deprecated, pointers: self.pointers }
+    }
+}
+
 impl Default for QueryResult {
     fn default() -> Self {
         Self { deprecated: [0; 3], pointers: [std::ptr::null_mut(); 3] }
@@ -45,6 +52,12 @@ pub(super) struct Blob {
 pub(super) type Database = *mut c_void;
 /// A connection.
 pub(super) type Handle = *mut c_void;
+/// Some rows of a result.
+pub(super) type Chunk = *mut c_void;
+/// A column of a chunk, or of what is nested in one.
+pub(super) type Vector = *mut c_void;
+/// The type of a vector.
+pub(super) type LogicalType = *mut c_void;
 
 macro_rules! api {
     ($( $name:ident = $symbol:literal : fn($($arg:ty),*) $(-> $ret:ty)?; )*) => {
@@ -105,4 +118,21 @@ api! {
     value_string = "duckdb_value_string": fn(*mut QueryResult, u64, u64) -> Text;
     value_blob = "duckdb_value_blob": fn(*mut QueryResult, u64, u64) -> Blob;
     free = "duckdb_free": fn(*mut c_void);
+    fetch_chunk = "duckdb_fetch_chunk": fn(QueryResult) -> Chunk;
+    destroy_chunk = "duckdb_destroy_data_chunk": fn(*mut Chunk);
+    chunk_size = "duckdb_data_chunk_get_size": fn(Chunk) -> u64;
+    chunk_vector = "duckdb_data_chunk_get_vector": fn(Chunk, u64) -> Vector;
+    vector_type = "duckdb_vector_get_column_type": fn(Vector) -> LogicalType;
+    vector_data = "duckdb_vector_get_data": fn(Vector) -> *const c_void;
+    vector_validity = "duckdb_vector_get_validity": fn(Vector) -> *const u64;
+    list_child = "duckdb_list_vector_get_child": fn(Vector) -> Vector;
+    array_child = "duckdb_array_vector_get_child": fn(Vector) -> Vector;
+    struct_child = "duckdb_struct_vector_get_child": fn(Vector, u64) -> Vector;
+    type_id = "duckdb_get_type_id": fn(LogicalType) -> c_int;
+    array_size = "duckdb_array_type_array_size": fn(LogicalType) -> u64;
+    struct_child_count = "duckdb_struct_type_child_count": fn(LogicalType) -> u64;
+    decimal_internal_type = "duckdb_decimal_internal_type": fn(LogicalType) -> c_int;
+    decimal_scale = "duckdb_decimal_scale": fn(LogicalType) -> u8;
+    enum_internal_type = "duckdb_enum_internal_type": fn(LogicalType) -> c_int;
+    destroy_logical_type = "duckdb_destroy_logical_type": fn(*mut LogicalType);
 }

@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 mod api;
+mod vectors;
 
 pub use api::LoadError;
 
@@ -269,6 +270,9 @@ impl Connection for DuckDb {
                     return Err(EngineError::too_many_rows(limits));
                 }
                 let kinds: Vec<c_int> = (0..columns).map(|column| (api.column_type)(result, column)).collect();
+                if !kinds.iter().copied().all(vectors::is_plain) {
+                    return vectors::rows(api, &mut *result);
+                }
                 let row = |row| (0..).zip(&kinds).map(|(column, kind)| cell(api, result, *kind, column, row)).collect();
                 Ok((0..rows).map(row).collect())
             }

@@ -58,6 +58,7 @@ pub struct LoadError {
 
 type Db = *mut ffi::sqlite3;
 type Stmt = *mut ffi::sqlite3_stmt;
+type Destructor = ffi::sqlite3_destructor_type;
 type Progress = Option<unsafe extern "C" fn(*mut c_void) -> c_int>;
 
 api! {
@@ -66,6 +67,11 @@ api! {
     open_v2 = sqlite3_open_v2: fn(*const c_char, *mut Db, c_int, *const c_char) -> c_int;
     close = sqlite3_close: fn(Db) -> c_int;
     prepare_v2 = sqlite3_prepare_v2: fn(Db, *const c_char, c_int, *mut Stmt, *mut *const c_char) -> c_int;
+    parameter_index = sqlite3_bind_parameter_index: fn(Stmt, *const c_char) -> c_int;
+    bind_int64 = sqlite3_bind_int64: fn(Stmt, c_int, i64) -> c_int;
+    bind_double = sqlite3_bind_double: fn(Stmt, c_int, f64) -> c_int;
+    bind_text = sqlite3_bind_text: fn(Stmt, c_int, *const c_char, c_int, Destructor) -> c_int;
+    bind_blob = sqlite3_bind_blob: fn(Stmt, c_int, *const c_void, c_int, Destructor) -> c_int;
     step = sqlite3_step: fn(Stmt) -> c_int;
     finalize = sqlite3_finalize: fn(Stmt) -> c_int;
     column_count = sqlite3_column_count: fn(Stmt) -> c_int;

@@ -13,7 +13,7 @@ use crate::sql::types::Value;
 use api::Api;
 use libsqlite3_sys as ffi;
 use std::cell::Cell;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
 use std::ptr;
 
@@ -68,8 +68,37 @@ impl Sqlite {
         EngineError { class, code: code.to_string(), message }
     }
 
+    /// Binds the values of the parameters `$1`, `$2`, …; one that the statement does not have is left out.
+    ///
+    /// # Safety
+    /// `stmt` is a statement that was not stepped yet, and the values live until it is finalised.
+    unsafe fn bind(api: &Api, stmt: *mut ffi::sqlite3_stmt, parameters: &[Value]) {
+        for (at, value) in parameters.iter().enumerate() {
+            let name = CString::new(format!("${}", at + 1)).unwrap_or_default();
+            let length = |bytes: &[u8]| c_int::try_from(bytes.len()).unwrap_or(c_int::MAX);
+            // SAFETY: the caller's promise; an index of 0 is refused and changes nothing; without a destructor SQLite
+            // does not free what it is given. Lengths are within the limit of a statement, from which the values came.
+            unsafe {
+                let index = (api.parameter_index)(stmt, name.as_ptr());
+                match value {
+                    Value::Null => continue,
+                    Value::Bool(b) => (api.bind_int64)(stmt, index, i64::from(*b)),
+                    Value::Int(i) => (api.bind_int64)(stmt, index, *i),
+                    Value::Real(r) => (api.bind_double)(stmt, index, *r),
+                    Value::Text(t) => (api.bind_text)(stmt, index, t.as_ptr().cast::<c_char>(), length(t), None),
+                    Value::Blob(b) => (api.bind_blob)(stmt, index, b.as_ptr().cast::<c_void>(), length(b), None),
+                };
+            }
+        }
+    }
+
     /// Runs a statement, giving each row to `row`.
-    fn run(&mut self, sql: &str, mut row: impl FnMut(&Api, *mut ffi::sqlite3_stmt, c_int)) -> Result<(), EngineError> {
+    fn run(
+        &mut self,
+        sql: &str,
+        parameters: &[Value],
+        mut row: impl FnMut(&Api, *mut ffi::sqlite3_stmt, c_int),
+    ) -> Result<(), EngineError> {
         let too_long = || EngineError::new(ErrorClass::Limit, "statement too long");
         let length = c_int::try_from(sql.len()).map_err(|_| too_long())?;
         self.budget.set(self.limits.steps_max / u64::from(STEPS_PER_CHECK));
@@ -83,6 +112,8 @@ impl Sqlite {
         }
         // SAFETY: a null statement (an empty text) is allowed for column_count, step gives MISUSE, finalize ignores it.
         let columns = unsafe { (self.api.column_count)(stmt) };
+        // SAFETY: the parameters outlive this function, at whose end the statement is finalised.
+        unsafe { Self::bind(&self.api, stmt, parameters) };
         let mut rows = 0;
         let result = loop {
             // SAFETY: `stmt` is a statement of `db` that was not finalised.
@@ -173,12 +204,12 @@ impl Connection for Sqlite {
     }
 
     fn execute(&mut self, sql: &str) -> Result<(), EngineError> {
-        self.run(sql, |_, _, _| {})
+        self.run(sql, &[], |_, _, _| {})
     }
 
     fn query(&mut self, sql: &str) -> Result<BagHash, EngineError> {
         let mut bag = BagHash::default();
-        self.run(sql, |api, stmt, columns| {
+        self.run(sql, &[], |api, stmt, columns| {
             let mut row = RowHash::default();
             for column in 0..columns {
                 // SAFETY: `stmt` is on a row and `column` is one of its columns.
@@ -198,8 +229,29 @@ impl Connection for Sqlite {
     }
 
     fn rows(&mut self, sql: &str) -> Result<Vec<Row>, EngineError> {
+        self.rows_with(sql, &[])
+    }
+
+    fn rows_bound(&mut self, sql: &str, parameters: &[String]) -> Result<Vec<Row>, EngineError> {
+        if parameters.is_empty() {
+            return self.rows(sql);
+        }
+        let values = self.rows(&format!("SELECT {}", parameters.join(", ")))?.pop().unwrap_or_default();
+        self.rows_with(sql, &values)
+    }
+
+    fn turn(&mut self, switch: &Switch, on: bool) -> Result<(), EngineError> {
+        let mask = if on { switch.disable_mask } else { 0 };
+        // SAFETY: this test control takes the connection and one integer (sqlite3.h).
+        unsafe { (self.api.test_control)(TESTCTRL_OPTIMIZATIONS, self.db, mask) };
+        Ok(())
+    }
+}
+
+impl Sqlite {
+    fn rows_with(&mut self, sql: &str, parameters: &[Value]) -> Result<Vec<Row>, EngineError> {
         let mut rows = Vec::new();
-        self.run(sql, |api, stmt, columns| {
+        self.run(sql, parameters, |api, stmt, columns| {
             let cell = |column| {
                 // SAFETY: `stmt` is on a row and `column` is one of its columns.
                 unsafe {
@@ -215,13 +267,6 @@ impl Connection for Sqlite {
             rows.push((0..columns).map(cell).collect());
         })?;
         Ok(rows)
-    }
-
-    fn turn(&mut self, switch: &Switch, on: bool) -> Result<(), EngineError> {
-        let mask = if on { switch.disable_mask } else { 0 };
-        // SAFETY: this test control takes the connection and one integer (sqlite3.h).
-        unsafe { (self.api.test_control)(TESTCTRL_OPTIMIZATIONS, self.db, mask) };
-        Ok(())
     }
 }
 
@@ -272,6 +317,16 @@ mod tests {
         let many = "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 2000) SELECT i FROM r";
         assert_eq!(class(&mut db, many), ErrorClass::Limit);
         assert_eq!(db.rows("SELECT 1").expect("usable after errors"), [[Value::Int(1)]]);
+    }
+
+    #[test]
+    fn parameters_are_bound_with_their_types() {
+        let literals = ["7", "1.5", "'a'", "x'61'", "NULL", "2"].map(str::to_owned);
+        let sql = "SELECT typeof($1), $1 + 1, typeof($2), $3 || 'b', typeof($4), $5 IS NULL, $6";
+        let text = |text: &str| Value::Text(text.as_bytes().to_vec());
+        let (integer, blob) = (text("integer"), text("blob"));
+        let expected = vec![integer, Value::Int(8), text("real"), text("ab"), blob, Value::Int(1), Value::Int(2)];
+        assert_eq!(open().rows_bound(sql, &literals), Ok(vec![expected]));
     }
 
     #[test]

@@ -1,0 +1,100 @@
+//! The expressions: corpus snippets, two of them combined, generated ones, calls of functions the engine lists.
+//!
+//! All are texts over the table of the profile's snippets, read as snippets are, so that what is not a function of the
+//! row by its names is refused.
+
+use super::rows::{TABLE, table_info};
+use crate::corpus::snippet::Snippet;
+use crate::generate::expr::{ExprGenerator, Want};
+use crate::generate::{Capabilities, Literals, TableInfo, any_type};
+use crate::rng::{Rng, chance, pick};
+use crate::sql::profile::{ColumnType, Kind};
+use crate::sql::types::SqlType;
+use rand::RngExt as _;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Levels of operators of a generated expression, at most.
+const DEPTH_MAX: usize = 3;
+
+/// Where expressions come from.
+pub(super) struct Expressions {
+    capabilities: Arc<Capabilities>,
+    /// Corpus snippets by the type of their values.
+    by_type: BTreeMap<SqlType, Vec<Arc<Snippet>>>,
+    table: TableInfo,
+}
+
+impl Expressions {
+    /// Sorts the snippets that hold on a target.
+    pub(super) fn new(capabilities: &Arc<Capabilities>) -> Self {
+        let mut by_type: BTreeMap<SqlType, Vec<Arc<Snippet>>> = BTreeMap::new();
+        for snippet in &capabilities.snippets {
+            let ty = if snippet.boolean_valued { Some(SqlType::Boolean) } else { snippet.ty };
+            if let Some(ty) = ty {
+                by_type.entry(ty).or_default().push(snippet.clone());
+            }
+        }
+        Self { capabilities: capabilities.clone(), by_type, table: table_info(&capabilities.profile) }
+    }
+
+    /// Reads an expression over the table of snippets.
+    pub(super) fn parse(&self, text: &str) -> Option<Snippet> {
+        Snippet::parse(text, &self.capabilities.profile).ok()
+    }
+
+    /// A column.
+    pub(super) fn column(&self, rng: &mut Rng) -> Arc<Snippet> {
+        let columns: Vec<&String> = self.capabilities.profile.snippet_table.columns.keys().collect();
+        let name = pick(rng, &columns).map_or("", |name| name.as_str());
+        Arc::new(self.parse(&format!("{TABLE}.{name}")).unwrap_or_else(|| unreachable!("a column of the profile")))
+    }
+
+    /// A corpus snippet, or one with another in the place of a column.
+    pub(super) fn of_corpus(&self, rng: &mut Rng) -> Option<Arc<Snippet>> {
+        let outer = pick(rng, &self.capabilities.snippets)?;
+        if chance(rng, 60) { Some(outer.clone()) } else { self.combined(outer, rng) }
+    }
+
+    fn combined(&self, outer: &Snippet, rng: &mut Rng) -> Option<Arc<Snippet>> {
+        let at = if outer.columns.is_empty() { None } else { Some(rng.random_range(0..outer.columns.len())) }?;
+        let ColumnType::Class(ty) = outer.columns[at].1 else { return None };
+        let inner = pick(rng, self.by_type.get(&ty)?)?;
+        // A subquery of the outer one must not take the inner one's columns for its own.
+        if !outer.aliases.is_disjoint(&inner.aliases) {
+            return None;
+        }
+        let columns: Vec<Arc<str>> = outer.columns.iter().map(|(name, _)| name.as_str().into()).collect();
+        let mut text = String::new();
+        outer.render_with(&columns, TABLE, &mut text, |column, out| {
+            if column == at {
+                out.push('(');
+                out.push_str(&inner.sql);
+                out.push(')');
+            } else {
+                out.push_str(TABLE);
+                out.push('.');
+                out.push_str(&columns[column]);
+            }
+        });
+        let mut combined = self.parse(&text)?;
+        combined.boolean_valued = outer.boolean_valued;
+        Some(Arc::new(combined))
+    }
+
+    /// An expression of the dialect's grammar.
+    pub(super) fn generated(&self, rng: &mut Rng) -> Option<Arc<Snippet>> {
+        let literals = Literals::draw(&self.capabilities.profile, rng);
+        let tables = std::slice::from_ref(&self.table);
+        let generator = ExprGenerator { grammar: &self.capabilities.grammar, literals: &literals, tables };
+        let kind = if chance(rng, 40) { SqlType::Boolean } else { any_type(rng) };
+        let depth = rng.random_range(1..=DEPTH_MAX);
+        let want = Want { kind: Kind::Typed(kind), null_preserving: false, binary: false, subqueries: true, depth };
+        let node = generator.generate(&self.table, want, rng);
+        let mut text = String::new();
+        node.render(TABLE, &mut text);
+        let mut snippet = self.parse(&text)?;
+        snippet.boolean_valued = kind == SqlType::Boolean;
+        Some(Arc::new(snippet))
+    }
+}
