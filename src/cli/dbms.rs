@@ -147,8 +147,9 @@ fn check(dbms: &str, common: &Common) -> anyhow::Result<()> {
     println!("types: {}", types.collect::<Vec<_>>().join("; "));
     println!("other types of columns: {}", profile.other_types.keys().map(|k| &**k).collect::<Vec<_>>().join(", "));
     println!("guarantees: {}", profile.guarantees.iter().cloned().collect::<Vec<_>>().join(", "));
-    let Probed { operators, switches, missing } = &session.probed;
+    let Probed { operators, functions, switches, missing } = &session.probed;
     println!("operators: {operators} of {}", profile.operators.len());
+    println!("functions that the engine lists and that are called: {functions}");
     println!("switches: {} of {}: {}", switches.len(), profile.switches.len(), switches.join(", "));
     println!("features missing: {} of {}: {}", missing.len(), profile.probes.len(), missing.join(", "));
     for (why, count) in &session.refused_snippets {

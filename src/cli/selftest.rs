@@ -2,6 +2,7 @@
 
 use super::{COULD_NOT_RUN, Common};
 use crate::dbms::planted::Fault;
+use crate::oracle::{caq, consistency};
 use crate::triage::finding;
 use clap::Args;
 use std::fmt::Write as _;
@@ -31,23 +32,25 @@ const OUTPUTS: [(&str, &[&str]); 4] = [
 
 pub(super) fn run(args: &SelftestArgs) -> anyhow::Result<ExitCode> {
     let scratch = std::env::temp_dir().join(format!("caqtus-selftest-{}", std::process::id()));
-    let mut failures = 0;
+    let (mut hunts, mut failures) = (0, 0);
     for (output, flags) in OUTPUTS {
-        let mut check = |fault: Fault, expected: Option<&str>| -> anyhow::Result<()> {
-            let out = scratch.join(format!("{fault}-{}", output.replace([' ', ','], "-")));
-            let verdict = problem(args, fault, expected, flags, &out)?;
-            println!("{:<16} {output:<26} {}", fault.to_string(), verdict.as_deref().unwrap_or("ok"));
+        let mut check = |fault: Fault, oracle: &str, expected: Option<&str>| -> anyhow::Result<()> {
+            let out = scratch.join(format!("{fault}-{oracle}-{}", output.replace([' ', ','], "-")));
+            let verdict = problem(args, fault, oracle, expected, flags, &out)?;
+            println!("{:<16} {oracle:<12} {output:<26} {}", fault.to_string(), verdict.as_deref().unwrap_or("ok"));
+            hunts += 1;
             failures += usize::from(verdict.is_some());
             Ok(())
         };
-        check(Fault::None, None)?;
-        check(Fault::Flaky, None)?;
+        check(Fault::None, caq::NAME, None)?;
+        check(Fault::None, consistency::NAME, None)?;
+        check(Fault::Flaky, caq::NAME, None)?;
         for (fault, kind) in Fault::REPORTED {
-            check(fault, Some(kind))?;
+            check(fault, fault.oracle(), Some(kind))?;
         }
     }
     let _ = std::fs::remove_dir_all(&scratch);
-    println!("{} hunts, {failures} failures", OUTPUTS.len() * (Fault::REPORTED.len() + 2));
+    println!("{hunts} hunts, {failures} failures");
     Ok(ExitCode::from(if failures == 0 { 0 } else { COULD_NOT_RUN }))
 }
 
@@ -55,6 +58,7 @@ pub(super) fn run(args: &SelftestArgs) -> anyhow::Result<ExitCode> {
 fn problem(
     args: &SelftestArgs,
     fault: Fault,
+    oracle: &str,
     expected: Option<&str>,
     flags: &[&str],
     out: &Path,
@@ -65,12 +69,20 @@ fn problem(
         Command::new(&program).args(words).arg("--data-dir").arg(args.common.data_dir()).output()
     };
     let out_text = out.display().to_string();
-    // A planted hang costs seconds and a crash a new process; one of them is enough.
-    let cases = if matches!(fault, Fault::Hang | Fault::Crash) { args.cases / 20 } else { args.cases }.to_string();
+    let cases = match fault {
+        // A planted hang costs seconds and a crash a new process; one of them is enough.
+        Fault::Hang | Fault::Crash => args.cases / 20,
+        // A case of contexts runs more queries.
+        _ if oracle == consistency::NAME => args.cases / 10,
+        _ => args.cases,
+    };
+    let cases = cases.to_string();
     let mut words = vec![
         "hunt",
         "--dbms",
         &dbms,
+        "--oracle",
+        oracle,
         "--seed",
         "1",
         "--keep",
@@ -84,7 +96,9 @@ fn problem(
     ];
     // The baseline classes: on the linked version and with this seed no real bug shows in them. Few enough that the
     // cases meet every one, so that a fault that only some of them can show is not missed by chance.
-    words.extend(["--class", "tlp-*", "--class", "norec-*"]);
+    if oracle == caq::NAME {
+        words.extend(["--class", "tlp-*", "--class", "norec-*"]);
+    }
     words.extend(flags);
     let hunt = caqtus(&words)?;
     let stdout = String::from_utf8_lossy(&hunt.stdout).into_owned();

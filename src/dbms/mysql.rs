@@ -347,6 +347,7 @@ fn read_value(value: mysql::Value, column: &mysql::Column) -> Value {
         | ColumnType::MYSQL_TYPE_LONG_BLOB
         | ColumnType::MYSQL_TYPE_BLOB
         | ColumnType::MYSQL_TYPE_BIT
+        | ColumnType::MYSQL_TYPE_GEOMETRY
             if column.character_set() == BINARY =>
         {
             Value::Blob(bytes)

@@ -4,6 +4,7 @@
 
 use super::{Connection, EngineError, ErrorClass};
 use crate::compare::Row;
+use crate::oracle::{caq, consistency};
 use crate::sql::profile::Switch;
 use crate::sql::types::Value;
 use std::fmt;
@@ -30,11 +31,23 @@ pub enum Fault {
     InternalError,
     /// A wrong answer that does not come again.
     Flaky,
+    /// An expression over literals has another value.
+    WrongFolded,
+    /// What CREATE TABLE AS stores is another value.
+    WrongStored,
+    /// A row that is looked up by its key has another value.
+    WrongByKey,
+    /// A row is missing where its value is a condition.
+    WrongPredicate,
+    /// In place of NULL, a scan gives the value of the row before.
+    PreviousRow,
+    /// A sort gives bytes that nobody wrote, others each time.
+    GarbageBytes,
 }
 
 impl Fault {
     /// Every fault that a hunt must report, with the kind of finding it must become.
-    pub const REPORTED: [(Self, &'static str); 7] = [
+    pub const REPORTED: [(Self, &'static str); 13] = [
         (Self::DropRow, "wrong-result"),
         (Self::DuplicateRow, "wrong-result"),
         (Self::NullToZero, "wrong-result"),
@@ -42,9 +55,15 @@ impl Fault {
         (Self::Crash, "crash"),
         (Self::Hang, "hang"),
         (Self::InternalError, "internal-error"),
+        (Self::WrongFolded, "wrong-result"),
+        (Self::WrongStored, "wrong-result"),
+        (Self::WrongByKey, "wrong-result"),
+        (Self::WrongPredicate, "wrong-result"),
+        (Self::PreviousRow, "wrong-result"),
+        (Self::GarbageBytes, "wrong-result"),
     ];
 
-    const NAMES: [(Self, &'static str); 9] = [
+    const NAMES: [(Self, &'static str); 15] = [
         (Self::None, "none"),
         (Self::DropRow, "drop-row"),
         (Self::DuplicateRow, "duplicate-row"),
@@ -54,7 +73,26 @@ impl Fault {
         (Self::Hang, "hang"),
         (Self::InternalError, "internal-error"),
         (Self::Flaky, "flaky"),
+        (Self::WrongFolded, "wrong-folded"),
+        (Self::WrongStored, "wrong-stored"),
+        (Self::WrongByKey, "wrong-by-key"),
+        (Self::WrongPredicate, "wrong-predicate"),
+        (Self::PreviousRow, "previous-row"),
+        (Self::GarbageBytes, "garbage-bytes"),
     ];
+
+    /// The oracle that must report it.
+    pub fn oracle(self) -> &'static str {
+        match self {
+            Self::WrongFolded
+            | Self::WrongStored
+            | Self::WrongByKey
+            | Self::WrongPredicate
+            | Self::PreviousRow
+            | Self::GarbageBytes => consistency::NAME,
+            _ => caq::NAME,
+        }
+    }
 }
 
 impl fmt::Display for Fault {
@@ -91,6 +129,16 @@ impl<C: Connection> Planted<C> {
     /// flaky one.
     fn triggers(&mut self, sql: &str) -> bool {
         self.queries += 1;
+        let starts_and = |start: &str, part: &str| sql.starts_with(start) && sql.contains(part);
+        match self.fault {
+            Fault::WrongFolded => return starts_and("SELECT ", ", (") && !sql.contains(" FROM "),
+            Fault::WrongStored => return sql.contains(" FROM t_stored"),
+            Fault::WrongByKey => return starts_and("SELECT q0.k, (", " FROM t AS q0 WHERE q0.k = "),
+            Fault::WrongPredicate => return sql.contains(" WHERE NOT (") && sql.contains(" UNION ALL "),
+            Fault::PreviousRow => return sql.starts_with("SELECT q0.k, (") && sql.ends_with(" FROM t AS q0"),
+            Fault::GarbageBytes => return sql.contains(" ORDER BY ("),
+            _ => {}
+        }
         // Probes and the validation of snippets are left alone, so that every fault meets the same cases.
         if sql.contains("snippet_") || !sql.contains(" FROM t") {
             return false;
@@ -101,12 +149,32 @@ impl<C: Connection> Planted<C> {
             sum.is_multiple_of(RARE)
         };
         match self.fault {
-            Fault::None => false,
             Fault::DropRow | Fault::DuplicateRow => filtered(),
             Fault::NullToZero => sql.contains("LEFT JOIN"),
             Fault::WrongDistinct => sql.starts_with("SELECT DISTINCT"),
             Fault::Crash | Fault::Hang | Fault::InternalError => rare() && sql.starts_with("SELECT"),
             Fault::Flaky => self.queries.is_multiple_of(RARE),
+            // Those of contexts were decided above.
+            Fault::None
+            | Fault::WrongFolded
+            | Fault::WrongStored
+            | Fault::WrongByKey
+            | Fault::WrongPredicate
+            | Fault::PreviousRow
+            | Fault::GarbageBytes => false,
+        }
+    }
+}
+
+/// Makes the last value of each row another one, unless it is NULL.
+fn falsify(rows: &mut [Row]) {
+    for value in rows.iter_mut().filter_map(|row| row.last_mut()) {
+        match value {
+            Value::Null => {}
+            Value::Bool(b) => *b = !*b,
+            Value::Int(i) => *i ^= 1,
+            Value::Real(r) => *r += 1.0,
+            Value::Text(bytes) | Value::Blob(bytes) => bytes.push(b'x'),
         }
     }
 }
@@ -140,11 +208,29 @@ impl<C: Connection> Connection for Planted<C> {
         }
         match self.fault {
             Fault::None => {}
-            Fault::DropRow | Fault::Flaky => drop(rows.pop()),
+            Fault::DropRow | Fault::Flaky | Fault::WrongPredicate => drop(rows.pop()),
             Fault::DuplicateRow | Fault::WrongDistinct => rows.extend(rows.first().cloned()),
             Fault::NullToZero => {
                 for value in rows.iter_mut().flatten().filter(|v| **v == Value::Null) {
                     *value = Value::Int(0);
+                }
+            }
+            Fault::WrongFolded | Fault::WrongStored | Fault::WrongByKey => falsify(&mut rows),
+            Fault::PreviousRow => {
+                for at in 1..rows.len() {
+                    if rows[at].last() == Some(&Value::Null) {
+                        let before = rows[at - 1].last().cloned().unwrap_or(Value::Null);
+                        rows[at].pop();
+                        rows[at].push(before);
+                    }
+                }
+            }
+            Fault::GarbageBytes => {
+                let number = self.queries.to_be_bytes();
+                for row in &mut rows {
+                    if let Some(Value::Text(bytes)) = row.last_mut() {
+                        bytes.extend(number);
+                    }
                 }
             }
             Fault::Crash => std::process::abort(),

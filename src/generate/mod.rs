@@ -13,7 +13,7 @@ use crate::corpus::snippet::Snippet;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::{ColumnType, Kind, Profile, Switch};
 use crate::sql::schema::Table;
-use crate::sql::types::SqlType;
+use crate::sql::types::{SqlType, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -113,6 +113,17 @@ pub struct Capabilities {
     pub without_subqueries: BTreeSet<(String, usize)>,
     /// Corpus snippets with validated claims.
     pub snippets: Vec<Arc<Snippet>>,
+    /// Functions that the engine lists.
+    pub functions: Vec<Function>,
+}
+
+/// A function that an engine lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// What stands for each argument, as in [`crate::sql::profile::FunctionCatalogue`].
+    pub arguments: Vec<String>,
 }
 
 impl Capabilities {
@@ -158,6 +169,7 @@ impl Capabilities {
         };
         let switches: Vec<Arc<Switch>> =
             profile.switches.iter().filter(|switch| turns(switch)).cloned().map(Arc::new).collect();
+        let functions = functions(&profile, &mut rows);
         Self {
             profile,
             grammar,
@@ -171,6 +183,7 @@ impl Capabilities {
             enforced,
             without_subqueries: BTreeSet::new(),
             snippets,
+            functions,
         }
     }
 
@@ -188,6 +201,37 @@ impl Capabilities {
     pub fn switch(&self, name: &str) -> Option<&Arc<Switch>> {
         self.switches.iter().find(|switch| switch.name == name)
     }
+}
+
+/// The functions that an engine lists and that can be called. Where it does not tell the types of arguments, their number
+/// is tried.
+fn functions(profile: &Profile, rows: &mut impl FnMut(&str) -> Option<Vec<Row>>) -> Vec<Function> {
+    let Some(catalogue) = &profile.functions else { return Vec::new() };
+    let text = |value: &Value| match value {
+        Value::Text(text) => String::from_utf8_lossy(text).to_lowercase(),
+        _ => String::new(),
+    };
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.is_empty();
+    let mut found = Vec::new();
+    for row in rows(&catalogue.sql).unwrap_or_default() {
+        let [name, arguments, result] = row.as_slice() else { continue };
+        let (name, result) = (text(name), text(result));
+        let forbidden = catalogue.excluded.contains(&name) || profile.forbidden.words.contains(&name);
+        if forbidden || !is_name(&name) || !(result.is_empty() || catalogue.types.contains_key(&result)) {
+            continue;
+        }
+        let arguments: Option<Vec<String>> =
+            text(arguments).split(';').map(|ty| catalogue.types.get(ty).cloned()).collect();
+        let Some(arguments) = arguments else { continue };
+        let untyped = arguments.iter().all(|argument| argument == "#ANY");
+        if untyped && rows(&format!("SELECT {name}({})", vec!["NULL"; arguments.len()].join(", "))).is_none() {
+            continue;
+        }
+        found.push(Function { name, arguments });
+    }
+    found.sort_by(|a, b| (&a.name, &a.arguments).cmp(&(&b.name, &b.arguments)));
+    found.dedup();
+    found
 }
 
 /// The literals of one database. Rows and expressions draw from the same few, so that joins match and filters hit.

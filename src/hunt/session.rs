@@ -93,6 +93,8 @@ pub struct Session {
 pub struct Probed {
     /// Operators of the grammar.
     pub operators: usize,
+    /// Functions that the engine lists and that can be called.
+    pub functions: usize,
     /// Optimizer switches.
     pub switches: Vec<String>,
     /// Features that are missing.
@@ -140,6 +142,7 @@ impl Session {
         });
         let probed = Probed {
             operators: capabilities.grammar.len(),
+            functions: capabilities.functions.len(),
             switches: capabilities.switches.iter().map(|switch| switch.name.clone()).collect(),
             missing: missing.map(|probe| probe.name.clone()).collect(),
         };

@@ -1,6 +1,6 @@
 //! The `caq` oracle: all members of a class return the same bag (Argus paper, section 6, Algorithm 2).
 
-use super::{Claim, Expected, Oracle, Round, TestCase};
+use super::{Accepts, Claim, Expected, Oracle, Round, TestCase};
 use crate::caq::class::OracleClass;
 use crate::caq::fill::{Fill, TableFill};
 use crate::caq::names::{Demand, PlaceholderKind};
@@ -62,7 +62,7 @@ impl CaqOracle {
         assumed: bool,
         capabilities: Arc<Capabilities>,
         snippet_percent: u32,
-        mut accepts: impl FnMut(&[String], &str) -> Result<(), String>,
+        accepts: Accepts,
     ) -> Self {
         let profile = capabilities.profile.clone();
         let mut unused = BTreeMap::new();
@@ -90,7 +90,7 @@ impl CaqOracle {
             for member in &mut class.members {
                 member.template = member.template.with_types(|ty| profile.cast_name(ty));
             }
-            let (members, refused) = accepted_members(&class, &equivalent, &capabilities, &mut accepts);
+            let (members, refused) = accepted_members(&class, &equivalent, &capabilities, accepts);
             for (at, why) in off.into_iter().chain(refused) {
                 unused.insert(format!("{} member {}", class.name, at + 1), why);
             }
@@ -111,9 +111,6 @@ impl CaqOracle {
         self.classes.iter().map(|c| c.assumed.len()).sum()
     }
 }
-
-/// Says whether the target takes a query on the database that statements make, or why not.
-type Accepts<'a> = &'a mut dyn FnMut(&[String], &str) -> Result<(), String>;
 
 /// The members of these that run on the target, on tables without rows, with every expression NULL and every table a
 /// plain one, and why the others do not.

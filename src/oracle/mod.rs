@@ -114,7 +114,7 @@ pub trait Round {
     /// The class.
     fn class(&self) -> &str;
 
-    /// The class that a disagreement counts for, whose last query is the one that most others contradict.
+    /// The class that a failure of these queries counts for. Where two disagree, most others contradict the last.
     fn blamed(&self, _queries: &[&TestQuery]) -> &str {
         self.class()
     }
@@ -147,7 +147,7 @@ pub trait Round {
 }
 
 /// An oracle.
-pub trait Oracle {
+pub trait Oracle: Send + Sync {
     /// Its name, as users select it.
     fn name(&self) -> &'static str;
 
@@ -157,6 +157,9 @@ pub trait Oracle {
     /// Makes a database of a random class.
     fn round<'a>(&'a self, rng: &mut Rng) -> Box<dyn Round + 'a>;
 }
+
+/// Says whether the target takes a query on what statements make, or why not.
+pub type Accepts<'a> = &'a mut dyn FnMut(&[String], &str) -> Result<(), String>;
 
 /// The names of all oracles.
 pub const NAMES: [&str; 2] = [caq::NAME, consistency::NAME];

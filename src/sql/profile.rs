@@ -116,6 +116,9 @@ pub struct Profile {
     /// The collation that texts which are cast are given, where a view would keep another.
     #[serde(default)]
     pub cast_collation: Option<String>,
+    /// Expressions of exactly a column's type with the value of a literal `#V`, where a cast is not one.
+    #[serde(default)]
+    pub values: BTreeMap<SqlType, String>,
     /// Names per type in strict tables.
     #[serde(default)]
     pub strict_types: BTreeMap<String, Vec<String>>,
@@ -126,6 +129,9 @@ pub struct Profile {
     pub other_types: BTreeMap<Arc<str>, OtherType>,
     /// What keeps a snippet out.
     pub forbidden: Forbidden,
+    /// Where the engine lists its functions.
+    #[serde(default)]
+    pub functions: Option<FunctionCatalogue>,
     /// Expressions whose values contexts may change, by the documentation.
     #[serde(default)]
     pub context_exceptions: Vec<ContextException>,
@@ -175,14 +181,33 @@ pub struct Forbidden {
     pub subtype_prefixes: Vec<String>,
 }
 
+/// An engine's own list of its functions.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FunctionCatalogue {
+    /// A query for the scalar functions that depend on nothing but their arguments: the name, the types of the arguments
+    /// with `;` between them, the type of the result, empty if it is not known.
+    pub sql: String,
+    /// What stands for an argument of a type, by the engine's name of it: `#TYPE` is a column or literal of a type of this
+    /// profile, `#ANY` one of any. A function with an argument or a result of another type is not called.
+    pub types: BTreeMap<String, String>,
+    /// Functions that are not called.
+    #[serde(default)]
+    pub excluded: BTreeSet<String>,
+}
+
 /// Expressions whose values some contexts may change, as the documentation says.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextException {
-    /// Names of contexts; `*` stands for any text.
-    pub contexts: Vec<String>,
+    /// Names of contexts.
+    pub contexts: BTreeSet<String>,
     /// Words in lower case of which an expression has one; columns of the snippets' table are words too.
+    #[serde(default)]
     pub words: BTreeSet<String>,
+    /// The name of the type of a value `q.v`, if it is only expressions whose type the context changes.
+    #[serde(default)]
+    pub type_of: Option<String>,
     /// Where the documentation says so.
     pub source: String,
 }
@@ -301,6 +326,13 @@ pub struct Operator {
     pub inner: Vec<bool>,
     /// Share among its peers.
     pub weight: u32,
+}
+
+impl ContextException {
+    /// Whether it is about a context.
+    pub fn covers(&self, context: &str) -> bool {
+        self.contexts.contains(context)
+    }
 }
 
 impl Operator {
@@ -496,7 +528,10 @@ impl Profile {
     /// An expression of exactly a column's type with the value of a literal; `None` if there is none.
     pub fn value(&self, ty: &ColumnType, literal: &str) -> Option<String> {
         match ty {
-            ColumnType::Class(ty) => Some(self.cast(literal, *ty)),
+            ColumnType::Class(ty) => Some(match self.values.get(ty) {
+                Some(value) => value.replace("#V", literal),
+                None => self.cast(literal, *ty),
+            }),
             ColumnType::Other(name) => match &self.other_types.get(name)?.value {
                 Some(value) if value.is_empty() => None,
                 Some(value) => Some(value.replace("#V", literal)),

@@ -82,6 +82,28 @@ impl Expressions {
         Some(Arc::new(combined))
     }
 
+    /// A call of a function that the engine lists.
+    pub(super) fn call(&self, rng: &mut Rng) -> Option<Arc<Snippet>> {
+        let function = pick(rng, &self.capabilities.functions)?;
+        let arguments: Option<Vec<String>> = function.arguments.iter().map(|part| self.argument(part, rng)).collect();
+        self.parse(&format!("{}({})", function.name, arguments?.join(", "))).map(Arc::new)
+    }
+
+    /// A column or a boundary value in the place of the type that a template names.
+    fn argument(&self, template: &str, rng: &mut Rng) -> Option<String> {
+        let (before, rest) = template.split_once('#')?;
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let (name, after) = rest.split_at(end);
+        let profile = &self.capabilities.profile;
+        let columns = profile.snippet_table.columns.iter();
+        let of_type = |ty: &ColumnType| name == "ANY" || *ty == ColumnType::from(name.to_owned());
+        let columns: Vec<_> = columns.filter(|(_, ty)| of_type(ty)).collect();
+        let (column, ty) = *pick(rng, &columns)?;
+        let value =
+            if chance(rng, 60) { format!("{TABLE}.{column}") } else { pick(rng, profile.literals(ty))?.clone() };
+        Some(format!("{before}{value}{after}"))
+    }
+
     /// An expression of the dialect's grammar.
     pub(super) fn generated(&self, rng: &mut Rng) -> Option<Arc<Snippet>> {
         let literals = Literals::draw(&self.capabilities.profile, rng);

@@ -8,8 +8,9 @@ pub mod contexts;
 mod expressions;
 mod rows;
 mod shrink;
+mod site;
 
-use super::{Claim, Expected, Oracle, Round, TestCase, TestQuery};
+use super::{Accepts, Claim, Expected, Oracle, Round, TestCase, TestQuery};
 use crate::caq::fill::Fill;
 use crate::config::matches_glob;
 use crate::corpus::snippet::Snippet;
@@ -22,6 +23,7 @@ use expressions::Expressions;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 use rows::{Database, TABLE};
+use site::Site;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -60,7 +62,7 @@ impl Consistency {
         contexts: Vec<&'static Context>,
         capabilities: Arc<Capabilities>,
         snippet_percent: u32,
-        mut accepts: impl FnMut(&[String], &str) -> Result<(), String>,
+        accepts: Accepts,
     ) -> Self {
         let expressions = Expressions::new(&capabilities);
         let mut oracle =
@@ -73,7 +75,7 @@ impl Consistency {
             if usable.iter().any(|form| form.name == context.name) {
                 continue;
             }
-            match oracle.accepted(context, &mut accepts) {
+            match oracle.accepted(context, accepts) {
                 Ok(()) => {
                     oracle.unused.remove(context.name);
                     usable.push(context);
@@ -91,11 +93,7 @@ impl Consistency {
         &self.capabilities.profile
     }
 
-    fn accepted(
-        &self,
-        context: &Context,
-        accepts: &mut dyn FnMut(&[String], &str) -> Result<(), String>,
-    ) -> Result<(), String> {
+    fn accepted(&self, context: &Context, accepts: Accepts) -> Result<(), String> {
         if context.switched && self.capabilities.switches.is_empty() {
             return Err("there are no switches".to_owned());
         }
@@ -142,8 +140,11 @@ impl ConsistencyRound<'_> {
     fn expression(&self, rng: &mut Rng) -> Arc<Snippet> {
         let expressions = &self.oracle.expressions;
         let of_corpus = chance(rng, self.oracle.snippet_percent);
-        let drawn =
-            (0..ATTEMPTS).find_map(|_| if of_corpus { expressions.of_corpus(rng) } else { expressions.generated(rng) });
+        let drawn = (0..ATTEMPTS).find_map(|_| match of_corpus {
+            true => expressions.of_corpus(rng),
+            false if chance(rng, 50) => expressions.call(rng),
+            false => expressions.generated(rng),
+        });
         drawn.unwrap_or_else(|| expressions.column(rng))
     }
 
@@ -151,7 +152,7 @@ impl ConsistencyRound<'_> {
     fn contexts_for(&self, snippet: &Snippet, row: Option<usize>) -> Vec<&'static Context> {
         let exceptions = &self.oracle.profile().context_exceptions;
         let exceptions: Vec<_> = exceptions.iter().filter(|e| e.words.iter().any(|w| snippet.has_word(w))).collect();
-        let excepted = |name: &str| exceptions.iter().any(|e| e.contexts.iter().any(|p| matches_glob(p, name)));
+        let excepted = |name: &str| exceptions.iter().any(|exception| exception.covers(name));
         let can_be_folded = rows::can_be_folded(self.oracle.profile(), snippet);
         let fits = |context: &&&Context| {
             (context.rows == Rows::Any || row.is_some())
@@ -161,12 +162,13 @@ impl ConsistencyRound<'_> {
         };
         self.oracle.contexts.iter().filter(fits).copied().collect()
     }
+}
 
-    fn snippet<'a>(&self, case: &'a TestCase) -> &'a Snippet {
-        match case.fills.first() {
-            Some(Fill::Snippet { snippet, .. }) => snippet,
-            _ => unreachable!("a case of this oracle has one expression, a snippet"),
-        }
+/// The expression of a case.
+fn snippet_of(case: &TestCase) -> &Snippet {
+    match case.fills.first() {
+        Some(Fill::Snippet { snippet, .. }) => snippet,
+        _ => unreachable!("a case of this oracle has one expression, a snippet"),
     }
 }
 
@@ -192,9 +194,7 @@ impl Round for ConsistencyRound<'_> {
     }
 
     fn blamed(&self, queries: &[&TestQuery]) -> &str {
-        // The scan is blamed only if nothing else is.
-        let other = queries.iter().rev().find(|query| query.member != SCAN_AT);
-        other.map_or(NAME, |query| context(query.member).name)
+        queries.last().map_or(NAME, |query| context(query.member).name)
     }
 
     fn context(&self, query: &TestQuery) -> Option<&str> {
@@ -237,7 +237,7 @@ impl Round for ConsistencyRound<'_> {
     }
 
     fn claims(&self, case: &TestCase, queries: &[usize]) -> Vec<Claim> {
-        let snippet = self.snippet(case);
+        let snippet = snippet_of(case);
         let site = Site { oracle: self.oracle, database: &self.database, snippet, row: case.row };
         let expr = site.expression();
         let filter = site.filter("q0", " WHERE ");
@@ -249,10 +249,12 @@ impl Round for ConsistencyRound<'_> {
         let contexts: Vec<&Context> = queries.iter().map(|query| context(query.member)).collect();
         let truth = contexts.iter().any(|context| context.truth);
         let mut claims = vec![
-            Claim {
-                text: format!("one value per row, the same each time: {expr}"),
-                sql: value,
-                expected: if truth { Expected::Type(SqlType::Boolean) } else { Expected::RowCount },
+            if truth {
+                let text = format!("a truth value on every row: {expr}");
+                Claim { text, sql: value, expected: Expected::Type(SqlType::Boolean) }
+            } else {
+                let text = format!("one value per row, the same each time: {expr}");
+                Claim { text, sql: value, expected: Expected::RowCount }
             },
             Claim {
                 text: format!("no value without a row: {expr}"),
@@ -260,6 +262,18 @@ impl Round for ConsistencyRound<'_> {
                 expected: Expected::NoRows,
             },
         ];
+        for exception in &self.oracle.profile().context_exceptions {
+            let Some(type_of) = &exception.type_of else { continue };
+            let types = |query: &TestQuery| format!("SELECT DISTINCT {type_of} FROM ({}) AS q(k, v)", query.sql);
+            let widening = queries.iter().filter(|query| exception.covers(context(query.member).name));
+            for query in widening {
+                claims.push(Claim {
+                    text: format!("{} keeps the type: {expr}", context(query.member).name),
+                    sql: types(&case.queries()[0]),
+                    expected: Expected::Same(types(query)),
+                });
+            }
+        }
         let mut columns: Vec<&str> = vec!["k"];
         columns.extend(snippet.columns.iter().map(|(name, _)| name.as_str()));
         let columns = columns.join(", ");
@@ -290,7 +304,7 @@ impl Round for ConsistencyRound<'_> {
     }
 
     fn simpler(&self, case: &TestCase, _placeholder: usize) -> Vec<Fill> {
-        let snippet = self.snippet(case);
+        let snippet = snippet_of(case);
         let mut shorter = Vec::new();
         for text in shrink::shorter(&snippet.sql, SHORTER_MAX) {
             if let Some(mut smaller) = self.oracle.expressions.parse(&text) {
@@ -301,134 +315,4 @@ impl Round for ConsistencyRound<'_> {
         }
         shorter
     }
-}
-
-/// Where a context's templates are filled.
-struct Site<'a> {
-    oracle: &'a Consistency,
-    database: &'a Database,
-    snippet: &'a Snippet,
-    row: Option<usize>,
-}
-
-impl Site<'_> {
-    fn write(&self, context: &Context, query: &mut TestQuery) {
-        let fill = |template: &&str| self.filled(template);
-        query.before.extend(context.before.iter().map(fill));
-        query.sql.push_str(&self.filled(context.sql));
-        query.after.extend(context.after.iter().map(fill));
-        if context.sql.contains("#P") {
-            query.parameters.extend(self.literals());
-        }
-    }
-
-    fn filled(&self, template: &str) -> String {
-        let mut out = String::new();
-        let mut rest = template;
-        while let Some(at) = rest.find('#') {
-            let (before, from) = rest.split_at(at);
-            out.push_str(before);
-            out.push_str(&self.part(from.as_bytes().get(1).copied().unwrap_or_default()));
-            rest = &from[2.min(from.len())..];
-        }
-        out.push_str(rest);
-        out
-    }
-
-    fn part(&self, name: u8) -> String {
-        match name {
-            b'E' => self.expression(),
-            b'B' => self.rendered(|column, out| out.push_str(&self.snippet.columns[column].0)),
-            b'F' => self.rendered(|column, out| out.push_str(&self.value(column))),
-            b'I' => format!("SELECT q0.k AS k, ({}) AS v FROM {TABLE} AS q0", self.expression()),
-            b'R' => self.row.map(|row| self.row_query(row)).unwrap_or_default(),
-            b'K' => self.key(),
-            b'0' => self.filter("q0", " WHERE "),
-            b'1' => self.filter("q1", " WHERE "),
-            b'2' => self.filter("q2", " WHERE "),
-            b'A' => self.filter("q0", " AND "),
-            // Arithmetic keeps an index on the key from being used.
-            b'S' => {
-                if self.row.is_some() {
-                    format!(" WHERE q0.k + 0 = {}", self.key())
-                } else {
-                    String::new()
-                }
-            }
-            b'P' => self.rendered(|column, out| out.push_str(&self.typed(column, &format!("${}", column + 1)))),
-            b'L' => self.literals().join(", "),
-            b'Q' => quoted(&format!("SELECT {}, ({})", self.key(), self.positional(&mut Vec::new()))),
-            b'U' => {
-                let mut order = Vec::new();
-                self.positional(&mut order);
-                let literals = self.literals();
-                order.into_iter().map(|column: usize| literals[column].as_str()).collect::<Vec<_>>().join(", ")
-            }
-            b'D' => self.oracle.profile().drop_index.replace("#I", "t_index").replace("#T", "t_indexed"),
-            _ => String::new(),
-        }
-    }
-
-    fn rendered(&self, write: impl FnMut(usize, &mut String)) -> String {
-        let columns: Vec<Arc<str>> = self.snippet.columns.iter().map(|(name, _)| name.as_str().into()).collect();
-        let mut out = String::new();
-        self.snippet.render_with(&columns, TABLE, &mut out, write);
-        out
-    }
-
-    /// The expression over `q0`.
-    fn expression(&self) -> String {
-        self.rendered(|column, out| {
-            out.push_str("q0.");
-            out.push_str(&self.snippet.columns[column].0);
-        })
-    }
-
-    /// The expression with `?` for its columns, whose positions in their order go to `order`.
-    fn positional(&self, order: &mut Vec<usize>) -> String {
-        self.rendered(|column, out| {
-            order.push(column);
-            out.push_str(&self.typed(column, "?"));
-        })
-    }
-
-    /// A text of exactly the type of a column of the snippet; not a query's text where there is none.
-    fn typed(&self, column: usize, text: &str) -> String {
-        self.oracle.profile().value(&self.snippet.columns[column].1, text).unwrap_or_default()
-    }
-
-    /// The literal of each column of the snippet, in the row.
-    fn literals(&self) -> Vec<String> {
-        let Some(row) = self.row else { return Vec::new() };
-        let literal = |(name, _): &(String, ColumnType)| self.database.literal(row, name).to_owned();
-        self.snippet.columns.iter().map(literal).collect()
-    }
-
-    /// The row's value of a column of the snippet.
-    fn value(&self, column: usize) -> String {
-        let row = self.row.unwrap_or_default();
-        self.typed(column, self.database.literal(row, &self.snippet.columns[column].0))
-    }
-
-    fn key(&self) -> String {
-        self.row.map_or_else(String::new, |row| self.database.rows[row].key.to_string())
-    }
-
-    fn filter(&self, alias: &str, keyword: &str) -> String {
-        if self.row.is_some() { format!("{keyword}{alias}.k = {}", self.key()) } else { String::new() }
-    }
-
-    /// The row as a query, with the columns that the snippet names.
-    fn row_query(&self, row: usize) -> String {
-        let mut sql = format!("SELECT {} AS k", self.database.rows[row].key);
-        for (at, (name, _)) in self.snippet.columns.iter().enumerate() {
-            sql.push_str(&format!(", {} AS {name}", self.value(at)));
-        }
-        sql
-    }
-}
-
-/// A text as a literal, for engines that take backslashes in literals.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }

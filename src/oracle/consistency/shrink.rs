@@ -11,7 +11,7 @@ pub(super) fn shorter(text: &str, max: usize) -> Vec<String> {
     let replaced = |range: std::ops::Range<usize>, by: &str| {
         format!("{} {by} {}", words[..range.start].concat(), words[range.end..].concat()).trim().to_owned()
     };
-    let mut found = BTreeSet::new();
+    let mut found: BTreeSet<String> = ["NULL", "0", "1", "'a'"].map(str::to_owned).into();
     for (open, close) in groups(&all) {
         // A call begins with its name.
         let start = if open > 0 && matches!(all[open - 1], Token::Word(_)) { open - 1 } else { open };
@@ -25,6 +25,9 @@ pub(super) fn shorter(text: &str, max: usize) -> Vec<String> {
         }
     }
     for (at, token) in all.iter().enumerate() {
+        if *token == Token::Symbol('.') && at > 0 && at + 1 < all.len() {
+            found.insert(spell(at - 1..at + 2));
+        }
         if let Token::Literal(literal) = token {
             for simple in if literal.starts_with('\'') { ["''", "'a'"] } else { ["0", "1"] } {
                 found.insert(replaced(at..at + 1, simple));
@@ -44,7 +47,7 @@ pub(super) fn shorter(text: &str, max: usize) -> Vec<String> {
     let found: BTreeSet<String> = found.iter().map(|candidate| tidy(candidate)).collect();
     let length = tidy(text).len();
     let mut found: Vec<String> =
-        found.into_iter().filter(|candidate| !candidate.is_empty() && candidate.len() < length).collect();
+        found.into_iter().filter(|text| text.contains(char::is_alphanumeric) && text.len() < length).collect();
     found.sort_by_key(String::len);
     found.truncate(max);
     found
@@ -87,8 +90,8 @@ fn items(all: &[Token], open: usize, close: usize) -> Vec<std::ops::Range<usize>
     let mut depth = 0;
     let mut start = open + 1;
     let mut found = Vec::new();
-    for at in open + 1..close {
-        match all[at] {
+    for (at, token) in all.iter().enumerate().take(close).skip(open + 1) {
+        match token {
             Token::Symbol('(') => depth += 1,
             Token::Symbol(')') => depth -= 1,
             Token::Symbol(',') if depth == 0 => {
@@ -131,6 +134,6 @@ mod tests {
         }
         assert!(found.is_sorted_by_key(String::len));
         assert!(found.iter().all(|text| text.len() < 49));
-        assert_eq!(shorter("t.c_int + 1", 3).len(), 3);
+        assert_eq!(shorter("t.c_int + 1", 3), ["0", "1", "t"]);
     }
 }

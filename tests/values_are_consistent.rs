@@ -1,0 +1,91 @@
+//! An expression that has another value in some context is reported, with the two contexts named and the case made small.
+
+mod support;
+
+use serde_json::Value;
+use support::Caqtus;
+
+/// Hunts for a planted bug and returns the finding of a context.
+fn found(caqtus: &Caqtus, fault: &str, context: &str) -> Value {
+    let dbms = format!("planted:{fault}");
+    let words =
+        ["--dbms", &dbms, "--oracle", "consistency", "--seed", "1", "--cases", "600", "--keep", "1", "--out", fault];
+    let (code, json) = caqtus.hunt(&words);
+    assert_eq!(code, 1, "{json}");
+    let all = json["findings"].as_array().expect("findings");
+    let found = all.iter().find(|f| f["class"] == context).unwrap_or_else(|| panic!("{fault}: {all:#?}"));
+    assert_eq!(found["oracle"], "consistency");
+    let dir = caqtus.path(found["dir"].as_str().expect("a directory"));
+    let text = std::fs::read_to_string(dir.join("case.json")).expect("case.json");
+    let report = std::fs::read_to_string(dir.join("report.md")).expect("report.md");
+    assert!(report.contains("(scan)") && report.contains(&format!("({context})")), "{report}");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn texts(of: &Value) -> Vec<&str> {
+    of.as_array().expect("a list").iter().map(|text| text.as_str().expect("a text")).collect()
+}
+
+#[test]
+fn each_kind_is_named_and_small() {
+    let caqtus = Caqtus::new();
+    for (fault, context) in [
+        ("wrong-folded", "folded"),
+        ("wrong-stored", "stored"),
+        ("wrong-by-key", "row-by-key"),
+        ("wrong-predicate", "predicate"),
+        ("previous-row", "scan"),
+        ("garbage-bytes", "ordered-by-value"),
+    ] {
+        let case = found(&caqtus, fault, context);
+        assert_eq!(case["reduced"], true, "{fault}");
+        let queries = case["queries"].as_array().expect("queries");
+        assert_eq!(queries.len(), 2, "{fault}");
+        // Most others contradict the second.
+        assert_eq!(queries[1]["context"], context, "{fault}");
+        assert_eq!(queries[0]["context"] == "scan", context != "scan", "{fault}");
+        assert_ne!(queries[0]["result"], queries[1]["result"], "{fault}");
+        let statements = texts(&case["statements"]);
+        let rows = statements.iter().filter(|s| s.starts_with("INSERT INTO t(")).count();
+        let needed = if fault == "previous-row" { 2 } else { 1 };
+        assert_eq!(rows, needed, "{fault}: {statements:#?}");
+        // The key, and what the expression names.
+        let create = statements.iter().find(|s| s.starts_with("CREATE TABLE t(")).expect("the table");
+        let expression = texts(&case["fillings"])[0];
+        let columns = create.matches(", c_").count();
+        assert!(columns <= 1 && expression.len() <= 20, "{fault}: {create}: {expression}");
+    }
+    // What stands around a query is shown with it, and a replay runs it.
+    let case = found(&caqtus, "wrong-stored", "stored");
+    let stored = &case["queries"][1];
+    assert!(texts(&stored["before"])[0].starts_with("CREATE TEMPORARY TABLE t_stored AS SELECT q0.k AS k, ("));
+    assert_eq!(texts(&stored["after"]), ["DROP TABLE t_stored"]);
+    let id = case["id"].as_str().expect("an id");
+    let shows = caqtus.run(&["bug", "replay", id, "--findings", "wrong-stored"]);
+    let stdout = String::from_utf8_lossy(&shows.stdout);
+    assert!(shows.status.code() == Some(1) && stdout.contains("CREATE TEMPORARY TABLE t_stored"), "{stdout}");
+    let agrees = caqtus.run(&["bug", "replay", id, "--findings", "wrong-stored", "--dbms", "sqlite"]);
+    assert_eq!(agrees.status.code(), Some(0), "{}", String::from_utf8_lossy(&agrees.stdout));
+}
+
+#[test]
+fn contexts_are_chosen_by_name() {
+    let caqtus = Caqtus::new();
+    let words = [
+        "--class",
+        "stored",
+        "--class",
+        "row-by-key",
+        "--cases",
+        "200",
+        "--seed",
+        "4",
+        "--dbms",
+        "planted:wrong-folded",
+    ];
+    let (code, json) = caqtus.hunt(&words);
+    assert_eq!((code, &json["classes"]), (0, &2.into()), "{json}");
+    let none = caqtus.run(&["hunt", "--oracle", "consistency", "--class", "tlp-*", "--cases", "1"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("no class matches tlp-*"));
+}
