@@ -3,7 +3,7 @@
 mod support;
 
 use serde_json::Value;
-use support::Caqtus;
+use support::{Caqtus, engines};
 
 /// Hunts for a planted bug and returns the finding of a context.
 fn found(caqtus: &Caqtus, fault: &str, context: &str) -> Value {
@@ -88,4 +88,21 @@ fn contexts_are_chosen_by_name() {
     let none = caqtus.run(&["hunt", "--oracle", "consistency", "--class", "tlp-*", "--cases", "1"]);
     assert_eq!(none.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&none.stderr).contains("no class matches tlp-*"));
+}
+
+#[test]
+fn most_expressions_are_compared_on_every_engine() {
+    let caqtus = Caqtus::new();
+    let data = engines::data_dir();
+    let data = data.to_str().expect("UTF-8");
+    for (target, contexts) in [(engines::duckdb().as_str(), 40), ("postgres", 41), ("mariadb", 34)] {
+        let words = ["--dbms", target, "--oracle", "consistency", "--cases", "300", "--seed", "9", "--data-dir", data];
+        // An engine may have bugs that are not planted.
+        let (code, json) = caqtus.hunt(&words);
+        assert!(code == 0 || code == 1, "{target}: {json}");
+        assert!(json["classes"].as_u64() >= Some(contexts), "{target}: {}", json["classes"]);
+        assert!(json["outcomes"]["pass"].as_u64() >= Some(250), "{target}: {json}");
+        let done = &json["oracles"]["consistency"];
+        assert!(done["queries"].as_u64() >= Some(4 * 250), "{target}: {done}");
+    }
 }

@@ -8,6 +8,7 @@ use crate::dbms::sqlite::Sqlite;
 use crate::dbms::target::Target;
 use crate::hunt::learned;
 use crate::hunt::session::{Probed, Session};
+use crate::oracle::{caq, consistency};
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -142,7 +143,9 @@ fn check(dbms: &str, common: &Common) -> anyhow::Result<()> {
     let session = Session::open(&target, &common.data_dir(), &ClassChoice::default(), 100, &learned, &mut || ())?;
     let profile = &session.profile;
     println!("{target}: version {} ({})", session.version, session.build_id);
-    println!("{} classes and contexts, {} corpus snippets", session.oracles.classes().len(), session.snippets);
+    let contexts = session.oracles.classes_of(consistency::NAME);
+    println!("{} classes, {} corpus snippets", session.oracles.classes_of(caq::NAME).len(), session.snippets);
+    println!("{} contexts of expressions: {}", contexts.len(), contexts.join(", "));
     let types = profile.types.iter().map(|(ty, names)| format!("{ty}: {}", names.join(" or ")));
     println!("types: {}", types.collect::<Vec<_>>().join("; "));
     println!("other types of columns: {}", profile.other_types.keys().map(|k| &**k).collect::<Vec<_>>().join(", "));

@@ -7,7 +7,7 @@ use crate::clock;
 use crate::config::{CatalogueSource, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
 use crate::dbms::target::Target;
 use crate::hunt::protocol::{FoundReport, Ready};
-use crate::hunt::stats::Stats;
+use crate::hunt::stats::{OracleStats, Stats};
 use crate::hunt::supervisor::{self, HuntPlan, Progress, Summary};
 use crate::store::{CampaignRow, ClassState, Store};
 use crate::triage::finding::Finding;
@@ -191,6 +191,7 @@ struct Json<'a> {
     setup_errors: u64,
     outcomes: Counts,
     reasons: &'a std::collections::BTreeMap<String, u64>,
+    oracles: &'a std::collections::BTreeMap<String, OracleStats>,
     cases_per_cpu_second: f64,
     engine_share: f64,
     classes: usize,
@@ -211,7 +212,7 @@ struct Counts {
 }
 
 fn json(summary: &Summary) -> Json<'_> {
-    let Stats { outcomes, statements, setup_errors, cpu_ns, server_ns, digest, .. } = &summary.stats;
+    let Stats { outcomes, statements, setup_errors, cpu_ns, server_ns, digest, oracles, .. } = &summary.stats;
     Json {
         dbms: &summary.dbms,
         version: &summary.ready.version,
@@ -229,6 +230,7 @@ fn json(summary: &Summary) -> Json<'_> {
             fail: outcomes.fail,
         },
         reasons: &outcomes.reasons,
+        oracles,
         cases_per_cpu_second: summary.stats.cases_per_cpu_second(),
         engine_share: summary.stats.engine_share(),
         classes: summary.ready.classes,
@@ -242,7 +244,7 @@ fn json(summary: &Summary) -> Json<'_> {
 }
 
 fn print(summary: &Summary) {
-    let Stats { outcomes, statements, cpu_ns, server_ns, .. } = &summary.stats;
+    let Stats { outcomes, statements, cpu_ns, server_ns, oracles, .. } = &summary.stats;
     println!("{} {}, seed {}", summary.dbms, summary.ready.version, summary.seed);
     if summary.ready.assumed > 0 {
         println!(
@@ -270,6 +272,11 @@ fn print(summary: &Summary) {
     );
     for (reason, count) in &outcomes.reasons {
         println!("  {count:>9}  {reason}");
+    }
+    if oracles.len() > 1 {
+        for (oracle, OracleStats { cases, queries, fail }) in oracles {
+            println!("{oracle}: {cases} cases, {queries} queries compared, {fail} failed");
+        }
     }
     let bugs = supervisor::group(&summary.findings);
     if bugs.is_empty() {

@@ -339,6 +339,9 @@ fn read_value(value: mysql::Value, column: &mysql::Column) -> Value {
         ColumnType::MYSQL_TYPE_FLOAT | ColumnType::MYSQL_TYPE_DOUBLE => {
             text().parse().map_or_else(|_| Value::Text(bytes.clone()), Value::Real)
         }
+        ColumnType::MYSQL_TYPE_TIME | ColumnType::MYSQL_TYPE_DATETIME | ColumnType::MYSQL_TYPE_TIMESTAMP => {
+            Value::Text(without_zeros(&text()).into())
+        }
         ColumnType::MYSQL_TYPE_VARCHAR
         | ColumnType::MYSQL_TYPE_VAR_STRING
         | ColumnType::MYSQL_TYPE_STRING
@@ -354,6 +357,11 @@ fn read_value(value: mysql::Value, column: &mysql::Column) -> Value {
         }
         _ => Value::Text(bytes),
     }
+}
+
+/// A time without zeros at the end of its fraction: how many digits are shown is a matter of the type, as for numbers.
+fn without_zeros(time: &str) -> &str {
+    if time.contains('.') { time.trim_end_matches('0').trim_end_matches('.') } else { time }
 }
 
 impl Connection for Mysql {

@@ -416,6 +416,7 @@ impl Executor {
             statements,
             protected,
             case: case.clone(),
+            kind,
             queries: involved,
             attempts: REDUCE_ATTEMPTS_MAX,
             tick: &mut || recorder.note(at.block, u64::from(at.case), 0),

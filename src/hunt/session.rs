@@ -68,6 +68,8 @@ pub enum SessionError {
 pub struct Session {
     /// The connection.
     pub connection: Box<dyn Connection>,
+    /// What the target takes.
+    pub capabilities: Arc<Capabilities>,
     /// The oracles.
     pub oracles: Arc<Oracles>,
     /// Classes and members that are not used here, and why.
@@ -188,7 +190,7 @@ impl Session {
             refused.map_or(Ok(()), Err)
         };
         let mut caq = CaqOracle::new(classes, assumed, capabilities.clone(), snippet_percent, &mut accepts);
-        let mut consistency = Consistency::new(contexts, capabilities, snippet_percent, &mut accepts);
+        let mut consistency = Consistency::new(contexts, capabilities.clone(), snippet_percent, &mut accepts);
         drop(memory);
         let mut unused = std::mem::take(&mut caq.unused);
         unused.append(&mut consistency.unused);
@@ -203,6 +205,7 @@ impl Session {
             connection,
             unused,
             assumed,
+            capabilities,
             oracles: Arc::new(oracles),
             profile,
             version,

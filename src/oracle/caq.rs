@@ -187,6 +187,10 @@ impl Oracle for CaqOracle {
         NAME
     }
 
+    fn share(&self) -> u32 {
+        8
+    }
+
     fn classes(&self) -> Vec<&str> {
         self.classes.iter().map(|c| c.class.name.as_str()).collect()
     }

@@ -151,6 +151,9 @@ pub trait Oracle: Send + Sync {
     /// Its name, as users select it.
     fn name(&self) -> &'static str;
 
+    /// Its share of the databases of a hunt, beside those of other oracles.
+    fn share(&self) -> u32;
+
     /// The classes it checks on this target.
     fn classes(&self) -> Vec<&str>;
 
@@ -164,7 +167,7 @@ pub type Accepts<'a> = &'a mut dyn FnMut(&[String], &str) -> Result<(), String>;
 /// The names of all oracles.
 pub const NAMES: [&str; 2] = [caq::NAME, consistency::NAME];
 
-/// The oracles of a hunt. Each database is of one of them, every oracle as often as every other.
+/// The oracles of a hunt. Each database is of one of them, as often as its share says.
 pub struct Oracles(Vec<Box<dyn Oracle>>);
 
 impl Oracles {
@@ -178,9 +181,22 @@ impl Oracles {
         self.0.iter().flat_map(|oracle| oracle.classes()).collect()
     }
 
+    /// The classes of one of them.
+    pub fn classes_of(&self, name: &str) -> Vec<&str> {
+        self.0.iter().filter(|oracle| oracle.name() == name).flat_map(|oracle| oracle.classes()).collect()
+    }
+
     /// Makes a database of a random class of a random oracle; there must be one.
     pub fn round<'a>(&'a self, rng: &mut Rng) -> Box<dyn Round + 'a> {
-        let at = if self.0.len() > 1 { rng.random_range(0..self.0.len()) } else { 0 };
-        self.0[at].round(rng)
+        let [first, others @ ..] = self.0.as_slice() else { unreachable!("a hunt has an oracle") };
+        let mut drawn = first;
+        let mut shares = first.share();
+        for oracle in others {
+            shares += oracle.share();
+            if rng.random_ratio(oracle.share(), shares) {
+                drawn = oracle;
+            }
+        }
+        drawn.round(rng)
     }
 }

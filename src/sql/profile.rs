@@ -200,7 +200,7 @@ pub struct FunctionCatalogue {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextException {
-    /// Names of contexts.
+    /// Names of contexts; `*` for all but the scan.
     pub contexts: BTreeSet<String>,
     /// Words in lower case of which an expression has one; columns of the snippets' table are words too.
     #[serde(default)]
@@ -331,7 +331,7 @@ pub struct Operator {
 impl ContextException {
     /// Whether it is about a context.
     pub fn covers(&self, context: &str) -> bool {
-        self.contexts.contains(context)
+        self.contexts.contains(context) || self.contexts.contains("*")
     }
 }
 

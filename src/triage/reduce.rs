@@ -4,6 +4,7 @@
 //! never touched, because it is what was shown to be equivalent. After a change of filling the claims are checked again.
 
 use super::confirm::{Replay, Run, broken_claim, replay};
+use super::finding::FindingKind;
 use crate::dbms::Connection;
 use crate::oracle::{Round, TestCase};
 use crate::sql::lex::{Token, tokens};
@@ -20,6 +21,8 @@ pub struct Reduction<'a> {
     pub protected: Vec<String>,
     /// The case.
     pub case: TestCase,
+    /// What kind of failure it is, and must stay.
+    pub kind: FindingKind,
     /// The two queries that disagree, or the one that fails.
     pub queries: Vec<usize>,
     /// Case runs left.
@@ -57,10 +60,11 @@ impl Reduction<'_> {
         let queries: Vec<Run> = self.queries.iter().map(|at| Run::from(&case.queries()[*at])).collect();
         match replay(self.connection, statements, &queries) {
             Replay::Different { .. } => {
-                broken_claim(self.connection, &self.round.claims(case, &self.queries)).is_none()
+                self.kind == FindingKind::WrongResult
+                    && broken_claim(self.connection, &self.round.claims(case, &self.queries)).is_none()
             }
             // Broken by the set-up alone, or by the one query.
-            Replay::Broken { query, .. } => query.is_none() == queries.is_empty(),
+            Replay::Broken { query, error } => self.kind == error.class.into() && query.is_none() == queries.is_empty(),
             Replay::Equal | Replay::Void(_) => false,
         }
     }
@@ -163,23 +167,45 @@ fn split_rows(statement: &str) -> Vec<String> {
     rows.into_iter().map(|row| format!("{head} {} {tail}", row.trim()).trim_end().to_owned()).collect()
 }
 
-/// The statements without the droppable column numbered `extra` of the CREATE TABLE at `at`, and without its values in the
-/// table's INSERTs. `None` if there is no such column.
+/// The statements without the droppable column numbered `extra` of the CREATE TABLE at `at`, without columns of its name in
+/// other tables, and without their values in INSERTs. `None` if there is no such column.
 fn without_column(
     statements: &[String],
     at: usize,
     extra: usize,
     may_drop: impl Fn(&str, &str) -> bool,
 ) -> Option<Vec<String>> {
-    let create = &statements[at];
-    let table = create.strip_prefix("CREATE TABLE ")?.split('(').next()?;
-    let (head, parts, tail) = list_after(create)?;
-    let name = |part: &String| part.trim().split(' ').next().unwrap_or_default().to_owned();
-    let part = (0..parts.len()).filter(|at| may_drop(table, &name(&parts[*at]))).nth(extra)?;
-    let column = name(&parts[part]);
+    let columns = droppable(&statements[at], &may_drop)?;
+    let column = columns.get(extra)?;
     let mut fewer = statements.to_vec();
-    fewer[at] = format!("{head}({}){tail}", without(&parts, part));
-    for statement in &mut fewer {
+    for create in 0..statements.len() {
+        let of_name = droppable(&statements[create], &may_drop).is_some_and(|columns| columns.contains(column));
+        if of_name {
+            drop_column(&mut fewer, create, column)?;
+        }
+    }
+    Some(fewer)
+}
+
+/// The columns of a CREATE TABLE that may be dropped; `None` for any other statement.
+fn droppable(create: &str, may_drop: impl Fn(&str, &str) -> bool) -> Option<Vec<String>> {
+    let table = create.strip_prefix("CREATE TABLE ")?.split('(').next()?;
+    let (_, parts, _) = list_after(create)?;
+    Some(parts.iter().map(name_of).filter(|column| may_drop(table, column)).collect())
+}
+
+/// The name with which a part of a table's definition starts.
+fn name_of(part: &String) -> String {
+    part.trim().split(' ').next().unwrap_or_default().to_owned()
+}
+
+/// Drops a column of the CREATE TABLE at `at`, and its values in the table's INSERTs.
+fn drop_column(statements: &mut [String], at: usize, column: &str) -> Option<()> {
+    let table = statements[at].strip_prefix("CREATE TABLE ")?.split('(').next()?.to_owned();
+    let (head, parts, tail) = list_after(&statements[at])?;
+    let part = parts.iter().position(|part| name_of(part) == column)?;
+    statements[at] = format!("{head}({}){tail}", without(&parts, part));
+    for statement in statements {
         let of_table = statement.contains(&format!(" INTO {table}("));
         let Some((head, columns, values)) = list_after(statement).filter(|_| of_table) else { continue };
         let Some(position) = columns.iter().position(|c| c.trim() == column) else { continue };
@@ -189,7 +215,7 @@ fn without_column(
                 format!("{head}({}){keyword}({}){rest}", without(&columns, position), without(&cells, position));
         }
     }
-    Some(fewer)
+    Some(())
 }
 
 fn without(parts: &[String], part: usize) -> String {
@@ -260,6 +286,9 @@ mod tests {
         assert_eq!(fewer[1], "INSERT OR IGNORE INTO t1(c0) VALUES (1)");
         assert_eq!(fewer[2], statements[2]);
         assert_eq!(without_column(&statements, 0, 2, may_drop), None);
+        let copied = ["CREATE TABLE t(k INT, c INT)", "CREATE TABLE u(k INT, c INT)", "INSERT INTO u SELECT * FROM t"];
+        let fewer = without_column(&copied.map(str::to_owned), 0, 0, |_, column| column == "c").expect("a column");
+        assert_eq!(fewer, ["CREATE TABLE t(k INT)", "CREATE TABLE u(k INT)", "INSERT INTO u SELECT * FROM t"]);
         assert_eq!(without_column(&statements, 1, 0, may_drop), None);
     }
 }

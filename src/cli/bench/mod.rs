@@ -1,5 +1,6 @@
 //! `caqtus bench`.
 
+mod contexts;
 mod known_bugs;
 mod sampling;
 
@@ -9,6 +10,7 @@ use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
 use crate::hunt::protocol::Report;
 use crate::hunt::stats::Stats;
+use crate::oracle::{caq, consistency};
 use clap::{Args, Subcommand, ValueEnum as _};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -27,7 +29,7 @@ pub(super) struct BenchArgs {
 
 #[derive(Debug, Subcommand)]
 enum BenchCommand {
-    /// The executor's loop, in this process: the NoREC classes, then the whole catalogue
+    /// The executor's loop, in this process: the NoREC classes, the whole catalogue, the contexts of expressions
     Hunt {
         /// The target
         #[arg(long, default_value = "sqlite")]
@@ -38,9 +40,23 @@ enum BenchCommand {
         /// The seed
         #[arg(long, default_value_t = 1)]
         seed: u64,
-        /// Only these classes, as a single suite
+        /// Only these classes and contexts, as a single suite
         #[arg(long = "class", value_name = "GLOB")]
         classes: Vec<String>,
+        /// JSON, for machines
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// In how many contexts each snippet of the corpus can be compared, on one row
+    Contexts {
+        /// The target
+        #[arg(long, default_value = "sqlite")]
+        dbms: String,
+        /// The seed of the row
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
         /// JSON, for machines
         #[arg(long)]
         json: bool,
@@ -142,6 +158,15 @@ pub(super) fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
         BenchCommand::Hunt { dbms, seconds, seed, classes, json, common } => {
             hunt(&dbms, seconds, seed, classes, json, &common)
         }
+        BenchCommand::Contexts { dbms, seed, json, common } => {
+            let survey = contexts::survey(&dbms, seed, &common)?;
+            if json {
+                println!("{}", serde_json::to_string(&survey)?);
+            } else {
+                contexts::print(&survey);
+            }
+            Ok(ExitCode::SUCCESS)
+        }
         BenchCommand::KnownBugs { dbms, time, workers, seed, list, out, json, common } => {
             let scratch = std::env::temp_dir().join(format!("caqtus-known-bugs-{}", std::process::id()));
             let (keep, out) = (out.is_some(), out.unwrap_or(scratch));
@@ -213,13 +238,19 @@ fn hunt(
     json: bool,
     common: &Common,
 ) -> anyhow::Result<ExitCode> {
+    let of =
+        |oracle: &str, classes| ClassChoice { oracles: vec![oracle.to_owned()], classes, ..ClassChoice::default() };
     let suites = if classes.is_empty() {
-        vec![("norec", vec!["norec-*".to_owned()]), ("catalogue", Vec::new())]
+        vec![
+            ("norec", of(caq::NAME, vec!["norec-*".to_owned()])),
+            ("catalogue", of(caq::NAME, Vec::new())),
+            ("consistency", of(consistency::NAME, Vec::new())),
+        ]
     } else {
-        vec![("chosen", classes)]
+        vec![("chosen", ClassChoice { classes, ..ClassChoice::default() })]
     };
-    for (name, classes) in suites {
-        let suite = measure(name, classes, dbms, seconds, seed, common)?;
+    for (name, choice) in suites {
+        let suite = measure(name, choice, dbms, seconds, seed, common)?;
         if json {
             println!("{}", serde_json::to_string(&suite)?);
         } else {
@@ -248,7 +279,7 @@ fn hunt(
 
 fn measure(
     suite: &str,
-    classes: Vec<String>,
+    choice: ClassChoice,
     dbms: &str,
     seconds: u64,
     seed: u64,
@@ -262,7 +293,7 @@ fn measure(
         data_dir: common.data_dir(),
         out_dir: scratch.clone(),
         seed,
-        choice: ClassChoice { classes, ..ClassChoice::default() },
+        choice,
         snippet_percent: 35,
         // Reducing what is found is not what is measured.
         findings_per_class_max: 0,

@@ -167,3 +167,32 @@ pub const CONTEXTS: &[Context] = &[
     Context { switched: true, ..any("switch", "SELECT q0.k, (#E) FROM t AS q0#0") },
     Context { switched: true, ..any("switched-derived-table", "SELECT q1.k, q1.v FROM (#I) AS q1#1") },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_context_gives_the_key_and_the_value() {
+        let mut names = BTreeSet::new();
+        for context in CONTEXTS.iter().chain([&SCAN]) {
+            let Context { name, sql, before, .. } = context;
+            let all = before.iter().chain([sql]).copied().collect::<String>();
+            assert!(["#E", "#F", "#I", "#P", "#Q"].iter().any(|part| all.contains(part)), "{name} has no expression");
+            let parts = all.split('#').skip(1).map(|rest| rest.chars().next().unwrap_or(' '));
+            let unknown: Vec<char> = parts.filter(|part| !"EBFIRKSPLQUDA012".contains(*part)).collect();
+            assert_eq!(unknown, [], "{name}");
+            // What is for one row must say which; what is for any must give one if asked.
+            let one = ["#K", "#R", "#Q", "#0", "#1", "#2", "#A", "#S"];
+            assert!(one.iter().any(|part| all.contains(part)), "{name} gives all rows always");
+            assert_eq!(
+                context.folds,
+                all.contains("#F") || all.contains("#R") || all.contains("#P") || all.contains("#Q")
+            );
+            // A form of a context follows the others of its name.
+            names.insert(name);
+        }
+        assert!(names.len() >= 40);
+    }
+}

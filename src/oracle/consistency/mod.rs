@@ -89,6 +89,18 @@ impl Consistency {
         oracle
     }
 
+    /// A database, and for each corpus snippet a case with every context in which it may be compared.
+    pub fn survey(&self, rng: &mut Rng) -> (Vec<String>, Vec<(Arc<Snippet>, TestCase)>) {
+        let round = ConsistencyRound::generate(self, rng);
+        let case = |snippet: &Arc<Snippet>| {
+            let mut case = TestCase { row: Some(0), ..TestCase::default() };
+            let contexts = round.contexts_for(snippet, case.row);
+            round.fill(snippet.clone(), contexts, &mut case, rng);
+            (snippet.clone(), case)
+        };
+        (round.database.statements.clone(), self.capabilities.snippets.iter().map(case).collect())
+    }
+
     fn profile(&self) -> &Profile {
         &self.capabilities.profile
     }
@@ -110,7 +122,9 @@ impl Consistency {
             accepts(&statements, &statement)?;
             statements.push(statement);
         }
-        accepts(&statements, &query.sql)
+        accepts(&statements, &query.sql)?;
+        // A temporary table would stay, and be in the way of every case.
+        query.after.iter().try_for_each(|statement| accepts(&statements, statement))
     }
 }
 
@@ -119,14 +133,17 @@ impl Oracle for Consistency {
         NAME
     }
 
+    /// Its contexts are few beside the classes, and a case of it takes three times as long.
+    fn share(&self) -> u32 {
+        1
+    }
+
     fn classes(&self) -> Vec<&str> {
         self.contexts.iter().map(|context| context.name).collect()
     }
 
     fn round<'a>(&'a self, rng: &mut Rng) -> Box<dyn Round + 'a> {
-        let database = Database::generate(&self.capabilities, rng);
-        let epochs = vec![database.statements.clone()];
-        Box::new(ConsistencyRound { oracle: self, database, epochs })
+        Box::new(ConsistencyRound::generate(self, rng))
     }
 }
 
@@ -136,7 +153,26 @@ struct ConsistencyRound<'a> {
     epochs: Vec<Vec<String>>,
 }
 
-impl ConsistencyRound<'_> {
+impl<'a> ConsistencyRound<'a> {
+    fn generate(oracle: &'a Consistency, rng: &mut Rng) -> Self {
+        let database = Database::generate(&oracle.capabilities, rng);
+        let epochs = vec![database.statements.clone()];
+        Self { oracle, database, epochs }
+    }
+
+    /// Makes a case of an expression in these contexts and the scan.
+    fn fill(&self, snippet: Arc<Snippet>, contexts: Vec<&'static Context>, case: &mut TestCase, rng: &mut Rng) {
+        case.fills.push(fill(snippet));
+        case.add_query(SCAN_AT, None);
+        for context in contexts {
+            let switch = if context.switched { pick(rng, &self.oracle.capabilities.switches).cloned() } else { None };
+            let at = CONTEXTS.iter().position(|other| std::ptr::eq(other, context));
+            let query = case.add_query(at.map_or(SCAN_AT, |at| at + 1), switch);
+            query.optional = true;
+        }
+        self.render(case);
+    }
+
     fn expression(&self, rng: &mut Rng) -> Arc<Snippet> {
         let expressions = &self.oracle.expressions;
         let of_corpus = chance(rng, self.oracle.snippet_percent);
@@ -175,7 +211,8 @@ fn snippet_of(case: &TestCase) -> &Snippet {
 /// The position of the scan among the contexts, as cases number them; the others follow.
 const SCAN_AT: usize = 0;
 
-fn context(at: usize) -> &'static Context {
+/// The context that a query of a case is of, by its `member`.
+pub fn context(at: usize) -> &'static Context {
     if at == SCAN_AT { &SCAN } else { &CONTEXTS[at - 1] }
 }
 
@@ -216,15 +253,7 @@ impl Round for ConsistencyRound<'_> {
         let mut contexts = self.contexts_for(&snippet, case.row);
         contexts.shuffle(rng);
         contexts.truncate(CONTEXTS_PER_CASE);
-        case.fills.push(fill(snippet));
-        case.add_query(SCAN_AT, None);
-        for context in contexts {
-            let switch = if context.switched { pick(rng, &self.oracle.capabilities.switches).cloned() } else { None };
-            let at = CONTEXTS.iter().position(|other| std::ptr::eq(other, context));
-            let query = case.add_query(at.map_or(SCAN_AT, |at| at + 1), switch);
-            query.optional = true;
-        }
-        self.render(case);
+        self.fill(snippet, contexts, case, rng);
     }
 
     fn render(&self, case: &mut TestCase) {

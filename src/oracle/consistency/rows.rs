@@ -86,9 +86,10 @@ impl Database {
             let cells: String = columns.keys().flat_map(|name| [", ", cells[name].as_str()]).collect();
             statements.push(format!("INSERT INTO {TABLE}(k{names}) VALUES ({key}{cells})"));
         }
-        // What is taken out of the table, by a reducer, is then not in these either.
+        // Not CREATE TABLE AS, which keeps neither every type nor what a column checks.
         for (table, order) in COPIES.into_iter().zip([" ORDER BY k DESC", ""]) {
-            statements.push(format!("CREATE TABLE {table} AS SELECT * FROM {TABLE}{order}"));
+            statements.push(format!("CREATE TABLE {table}(k {int}{declared})"));
+            statements.push(format!("INSERT INTO {table} SELECT * FROM {TABLE}{order}"));
         }
         statements.push(format!("CREATE TABLE {KEYS} AS SELECT k FROM {TABLE}"));
         statements.push(format!("INSERT INTO {KEYS}(k) VALUES ({})", KEY_MAX + 1));
