@@ -56,7 +56,7 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
     let mut shown: Vec<String> = Vec::new();
     let mut out = std::io::stdout().lock();
     for case in cases {
-        let finding = executor.describe(args.block, case);
+        let finding = executor.describe(args.block, case, None);
         if case == 0 || shown.is_empty() {
             writeln!(out, "-- class {}", finding.class)?;
         }

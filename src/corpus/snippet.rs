@@ -198,10 +198,9 @@ fn forbidden(tokens: &[Token], forbidden: &Forbidden) -> Result<(), SnippetError
                 if forbidden.words.contains(&word) {
                     return fail(&word);
                 }
-                let called_with = |n: usize| tokens.get(at + 1 + n) == Some(&Token::Symbol(')'));
+                let operands = operands(&tokens[at + 1..]);
                 if forbidden.clock_functions.contains(&word)
-                    && tokens.get(at + 1) == Some(&Token::Symbol('('))
-                    && (called_with(1) || (word == "strftime" && called_with(2)))
+                    && (operands == Some(0) || (word == "strftime" && operands == Some(1)))
                 {
                     return fail(&format!("{word} reads the clock"));
                 }
@@ -218,6 +217,26 @@ fn forbidden(tokens: &[Token], forbidden: &Forbidden) -> Result<(), SnippetError
         return fail("a subtype that a subquery may lose");
     }
     Ok(())
+}
+
+/// How many operands a call has; `tokens` start behind its name. `None` if it is no call.
+fn operands(tokens: &[Token]) -> Option<usize> {
+    if tokens.first() != Some(&Token::Symbol('(')) {
+        return None;
+    }
+    let (mut depth, mut commas) = (0, 0);
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            Token::Symbol('(') => depth += 1,
+            Token::Symbol(')') => depth -= 1,
+            Token::Symbol(',') if depth == 1 => commas += 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(if at == 1 { 0 } else { commas + 1 });
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -256,6 +275,7 @@ mod tests {
             "date('NOW')",
             "datetime()",
             "strftime('%Y')",
+            "strftime(t.c_text || substr('a', 1))",
             "CURRENT_TIMESTAMP",
             "t.c_int + rowid",
             "(SELECT group_concat(u.c_text) FROM t AS u)",

@@ -210,6 +210,10 @@ impl Mysql {
         };
         match work() {
             Ok(()) if too_many => Err(EngineError::too_many_rows(limits)),
+            // Bytes that a function passes on as a text: what becomes of them is nobody's promise.
+            Ok(()) if rows.iter().flatten().any(is_no_text) => {
+                Err(EngineError::new(ErrorClass::Data, "a text that is not UTF-8"))
+            }
             Ok(()) => Ok(rows),
             Err(mysql::Error::MySqlError(said)) => {
                 let error = self.reported(said.code, said.message);
@@ -311,6 +315,11 @@ fn connect_advice(error: &EngineError) -> String {
         _ => "",
     };
     format!("{}{advice}", error.message)
+}
+
+/// Whether a value is a text in name only.
+fn is_no_text(value: &Value) -> bool {
+    matches!(value, Value::Text(bytes) if std::str::from_utf8(bytes).is_err())
 }
 
 fn read_row(row: mysql::Row) -> Row {

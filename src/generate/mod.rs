@@ -9,6 +9,7 @@ pub mod seed;
 pub mod table;
 
 use crate::compare::Row;
+use crate::config::matches_glob;
 use crate::corpus::snippet::Snippet;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::{ColumnType, Kind, Profile, Switch};
@@ -216,7 +217,8 @@ fn functions(profile: &Profile, rows: &mut impl FnMut(&str) -> Option<Vec<Row>>)
     for row in rows(&catalogue.sql).unwrap_or_default() {
         let [name, arguments, result] = row.as_slice() else { continue };
         let (name, result) = (text(name), text(result));
-        let forbidden = catalogue.excluded.contains(&name) || profile.forbidden.words.contains(&name);
+        let forbidden = catalogue.excluded.iter().any(|pattern| matches_glob(pattern, &name))
+            || profile.forbidden.words.contains(&name);
         if forbidden || !is_name(&name) || !(result.is_empty() || catalogue.types.contains_key(&result)) {
             continue;
         }

@@ -13,7 +13,7 @@ use crate::dbms::target::Target;
 use crate::dbms::{EngineError, ErrorClass};
 use crate::oracle::{Round, TestCase, TestQuery};
 use crate::rng::stream;
-use crate::triage::confirm::{Replay, Run, broken_claim, build, note_results, replay, run};
+use crate::triage::confirm::{Replay, Run, broken_claim, build, note_results, repeats, replay, run};
 use crate::triage::features::features;
 use crate::triage::finding::{self, Finding, FindingKind, FindingQuery, QueryResult};
 use crate::triage::reduce::Reduction;
@@ -124,8 +124,8 @@ impl Executor {
     pub fn carry_out(&mut self, order: Order, report: Reporter) -> io::Result<()> {
         match order {
             Order::Run { block, first, end } => self.block(block, first, end, report),
-            Order::Describe { block, case } => {
-                let finding = self.describe(block, case);
+            Order::Describe { block, case, query } => {
+                let finding = self.describe(block, case, query);
                 report(Report::Described(Box::new(finding)))
             }
         }
@@ -350,10 +350,13 @@ impl Executor {
                 return self.flaky(round, case, at, &statements, met, "did not repeat on a fresh database");
             }
         };
-        if kind == FindingKind::WrongResult
-            && let Some(claim) = broken_claim(connection, &round.claims(case, &involved))
-        {
-            let claim = claim.split_once(':').map_or(claim.as_str(), |(claim, _)| claim);
+        let claims = if kind == FindingKind::WrongResult { round.claims(case, &involved) } else { Vec::new() };
+        if let Some(claim) = broken_claim(connection, &claims) {
+            // What is not the same twice is no wrong result; but the engine or the expression is, and somebody should look.
+            if !repeats(connection, &claim.sql) {
+                return self.flaky(round, case, at, &statements, met, "a query gives other rows the second time");
+            }
+            let claim = claim.text.split_once(':').map_or(claim.text.as_str(), |(claim, _)| claim);
             return Ok(Outcome::Skipped(format!("a claim does not hold: {claim}")));
         }
         let class = blamed(round, case, &involved).to_owned();
@@ -523,13 +526,14 @@ impl Executor {
         })
     }
 
-    /// Makes a case again without running it.
-    pub fn describe(&mut self, block: u64, case: u32) -> Finding {
+    /// Makes a case again without running it, up to a query if one is named.
+    pub fn describe(&mut self, block: u64, case: u32, query: Option<usize>) -> Finding {
         let oracles = self.session.oracles.clone();
         let round = oracles.round(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
         let mut test = TestCase::default();
         round.case(&mut stream(self.config.seed, &[CASE_STREAM, block, u64::from(case)]), &mut test);
-        let queries: Vec<usize> = (0..test.queries().len()).collect();
+        let end = query.map_or(usize::MAX, |query| query + 1).min(test.queries().len());
+        let queries: Vec<usize> = (0..end).collect();
         let statements = statements(round.as_ref(), case);
         self.finding(round.as_ref(), &test, At { block, case }, FindingKind::Crash, &statements, &queries)
     }

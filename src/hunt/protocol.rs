@@ -24,6 +24,8 @@ pub enum Order {
         block: u64,
         /// The case in the block.
         case: u32,
+        /// The last of its queries that is wanted; all if none is named.
+        query: Option<usize>,
     },
 }
 

@@ -552,7 +552,9 @@ async fn describe(plan: &HuntPlan, scratch: &Path, position: Position) -> Result
     let recorder = scratch.with_extension("recorder");
     let mut process = Process::start(&ExecutorConfig { recorder, ..plan.executor.clone() })?;
     let case = u32::try_from(position.case).unwrap_or(u32::MAX);
-    process.send(&Order::Describe { block: position.block, case }).await;
+    // What came behind the query that ended the executor has no part in that.
+    let query = if position.statement < recorder::SETUP { usize::try_from(position.statement).ok() } else { None };
+    process.send(&Order::Describe { block: position.block, case, query }).await;
     loop {
         match tokio::time::timeout(Duration::from_millis(START_MS), process.next()).await {
             Ok(Some(Report::Described(finding))) => return Ok(Some(*finding)),

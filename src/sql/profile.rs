@@ -191,9 +191,9 @@ pub struct FunctionCatalogue {
     /// What stands for an argument of a type, by the engine's name of it: `#TYPE` is a column or literal of a type of this
     /// profile, `#ANY` one of any. A function with an argument or a result of another type is not called.
     pub types: BTreeMap<String, String>,
-    /// Functions that are not called.
+    /// Functions that are not called; `*` stands for any text.
     #[serde(default)]
-    pub excluded: BTreeSet<String>,
+    pub excluded: Vec<String>,
 }
 
 /// Expressions whose values some contexts may change, as the documentation says.

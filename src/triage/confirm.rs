@@ -158,8 +158,16 @@ fn disagreement(rows: &[Vec<Row>]) -> Option<(usize, usize)> {
 }
 
 /// The first claim that does not hold on the present database, or cannot be checked.
-pub fn broken_claim(connection: &mut dyn Connection, claims: &[Claim]) -> Option<String> {
-    claims.iter().find(|claim| !holds(connection, claim)).map(|claim| claim.text.clone())
+pub fn broken_claim<'a>(connection: &mut dyn Connection, claims: &'a [Claim]) -> Option<&'a Claim> {
+    claims.iter().find(|claim| !holds(connection, claim))
+}
+
+/// Whether a query gives the same rows twice, or is refused.
+pub fn repeats(connection: &mut dyn Connection, sql: &str) -> bool {
+    match (connection.rows(sql), connection.rows(sql)) {
+        (Ok(first), Ok(second)) => compare(&first, &second) == Comparison::Equal,
+        _ => true,
+    }
 }
 
 fn holds(connection: &mut dyn Connection, claim: &Claim) -> bool {

@@ -178,9 +178,8 @@ fn without_column(
     let columns = droppable(&statements[at], &may_drop)?;
     let column = columns.get(extra)?;
     let mut fewer = statements.to_vec();
-    for create in 0..statements.len() {
-        let of_name = droppable(&statements[create], &may_drop).is_some_and(|columns| columns.contains(column));
-        if of_name {
+    for (create, statement) in statements.iter().enumerate() {
+        if droppable(statement, &may_drop).is_some_and(|columns| columns.contains(column)) {
             drop_column(&mut fewer, create, column)?;
         }
     }
@@ -191,11 +190,11 @@ fn without_column(
 fn droppable(create: &str, may_drop: impl Fn(&str, &str) -> bool) -> Option<Vec<String>> {
     let table = create.strip_prefix("CREATE TABLE ")?.split('(').next()?;
     let (_, parts, _) = list_after(create)?;
-    Some(parts.iter().map(name_of).filter(|column| may_drop(table, column)).collect())
+    Some(parts.iter().map(|part| name_of(part)).filter(|column| may_drop(table, column)).collect())
 }
 
 /// The name with which a part of a table's definition starts.
-fn name_of(part: &String) -> String {
+fn name_of(part: &str) -> String {
     part.trim().split(' ').next().unwrap_or_default().to_owned()
 }
 

@@ -11,6 +11,9 @@ use crate::sql::types::Value;
 use std::ffi::c_int;
 use std::fmt::Write as _;
 
+/// Bytes of a nested value's text, about.
+const BYTES_MAX: usize = 1_000_000;
+
 /// Whether cells of a type, by its number in `duckdb_type` (duckdb.h), can be read one by one.
 pub(super) fn is_plain(kind: c_int) -> bool {
     matches!(kind, 1..=23 | 27 | 31 | 32)
@@ -106,7 +109,10 @@ impl<'a> Reader<'a> {
             }
             // Writing to a string cannot fail.
             let _ = match self.kind {
-                1..=8 | 10 | 11 | 17 | 18 => write!(out, "{}", self.value(row)?),
+                1..=8 | 17 | 18 => write!(out, "{}", self.value(row)?),
+                // -0.0 equals 0.0.
+                10 => write!(out, "{:?}", f64::from(self.at::<f32>(row)) + 0.0),
+                11 => write!(out, "{:?}", self.at::<f64>(row) + 0.0),
                 9 | 30 => write!(out, "{}", self.at::<u64>(row)),
                 // Dates and times as numbers of their units.
                 13 => write!(out, "{}", self.at::<i32>(row)),
@@ -172,6 +178,9 @@ impl<'a> Reader<'a> {
         for row in rows.clone() {
             if row > rows.start {
                 out.push_str(", ");
+            }
+            if out.len() > BYTES_MAX {
+                return Err(EngineError::new(ErrorClass::Limit, "a value is too long"));
             }
             // SAFETY: the caller names rows of this vector.
             unsafe { self.write(row, out)? };

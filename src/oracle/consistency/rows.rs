@@ -49,7 +49,7 @@ impl Database {
     pub(super) fn one_row(capabilities: &Capabilities) -> Self {
         let names = capabilities.profile.snippet_table.columns.keys();
         let cells = names.map(|name| (name.clone(), "NULL".to_owned())).collect();
-        Self::with_rows(capabilities, vec![Row { key: 1, cells }], "")
+        Self::with_rows(capabilities, vec![Row { key: 1, cells }], "", None)
     }
 
     /// Random rows: boundary values, and NULLs before and after values.
@@ -66,10 +66,11 @@ impl Database {
         });
         let rows = rows.collect();
         let option = pick(rng, &capabilities.keyed_table_options).filter(|_| chance(rng, 30));
-        Self::with_rows(capabilities, rows, option.map_or("", String::as_str))
+        let setting = pick(rng, &profile.start_options).filter(|_| chance(rng, 30));
+        Self::with_rows(capabilities, rows, option.map_or("", String::as_str), setting)
     }
 
-    fn with_rows(capabilities: &Capabilities, rows: Vec<Row>, option: &str) -> Self {
+    fn with_rows(capabilities: &Capabilities, rows: Vec<Row>, option: &str, setting: Option<&String>) -> Self {
         let profile = &capabilities.profile;
         let columns = &profile.snippet_table.columns;
         let mut declared = String::new();
@@ -81,6 +82,7 @@ impl Database {
         let int = profile.declared(&ColumnType::Class(SqlType::Int));
         let key = if capabilities.enforced.keys { " PRIMARY KEY" } else { "" };
         let mut statements = profile.start.clone();
+        statements.extend(setting.cloned());
         statements.push(format!("CREATE TABLE {TABLE}(k {int}{key}{declared}) {option}").trim_end().to_owned());
         for Row { key, cells } in &rows {
             let cells: String = columns.keys().flat_map(|name| [", ", cells[name].as_str()]).collect();

@@ -23,7 +23,7 @@ impl Site<'_> {
         query.sql.push_str(&self.filled(context.sql));
         query.after.extend(context.after.iter().map(fill));
         if context.sql.contains("#P") {
-            query.parameters.extend(self.literals());
+            query.parameters.extend(self.parameters());
         }
     }
 
@@ -60,8 +60,17 @@ impl Site<'_> {
                     String::new()
                 }
             }
-            b'P' => self.rendered(|column, out| out.push_str(&self.typed(column, &format!("${}", column + 1)))),
-            b'L' => self.literals().join(", "),
+            b'P' => {
+                let order = self.order();
+                self.rendered(|column, out| {
+                    let number = order.iter().position(|of| *of == column).map_or(0, |at| at + 1);
+                    out.push_str(&self.typed(column, &format!("${number}")));
+                })
+            }
+            b'L' => match self.parameters().join(", ") {
+                none if none.is_empty() => none,
+                some => format!("({some})"),
+            },
             b'Q' => quoted(&format!("SELECT {}, ({})", self.key(), self.positional(&mut Vec::new()))),
             b'U' => {
                 let mut order = Vec::new();
@@ -100,6 +109,25 @@ impl Site<'_> {
     /// A text of exactly the type of a column of the snippet; not a query's text where there is none.
     fn typed(&self, column: usize, text: &str) -> String {
         self.oracle.profile().value(&self.snippet.columns[column].1, text).unwrap_or_default()
+    }
+
+    /// The columns that the snippet names outside of subqueries over its own table, each once.
+    fn order(&self) -> Vec<usize> {
+        let mut all = Vec::new();
+        self.positional(&mut all);
+        let mut order: Vec<usize> = Vec::new();
+        for column in all {
+            if !order.contains(&column) {
+                order.push(column);
+            }
+        }
+        order
+    }
+
+    /// The literals of those columns.
+    fn parameters(&self) -> Vec<String> {
+        let literals = self.literals();
+        self.order().into_iter().filter_map(|column| literals.get(column).cloned()).collect()
     }
 
     /// The literal of each column of the snippet, in the row.
