@@ -44,7 +44,7 @@ pub(super) fn survey(dbms: &str, seed: u64, common: &Common) -> anyhow::Result<S
     build(connection.as_mut(), &statements)?;
     let mut by_context: BTreeMap<&'static str, usize> = BTreeMap::new();
     let (mut covered, mut comparisons) = (0, 0);
-    for (_, case) in &cases {
+    for case in &cases {
         let runs = |query: &&crate::oracle::TestQuery| Run::from(*query).rows(connection.as_mut()).is_ok();
         let ran: Vec<_> = case.queries().iter().filter(runs).collect();
         if ran.len() > 1 {

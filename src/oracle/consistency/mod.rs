@@ -90,13 +90,13 @@ impl Consistency {
     }
 
     /// A database, and for each corpus snippet a case with every context in which it may be compared.
-    pub fn survey(&self, rng: &mut Rng) -> (Vec<String>, Vec<(Arc<Snippet>, TestCase)>) {
+    pub fn survey(&self, rng: &mut Rng) -> (Vec<String>, Vec<TestCase>) {
         let round = ConsistencyRound::generate(self, rng);
         let case = |snippet: &Arc<Snippet>| {
             let mut case = TestCase { row: Some(0), ..TestCase::default() };
             let contexts = round.contexts_for(snippet, case.row);
             round.fill(snippet.clone(), contexts, &mut case, rng);
-            (snippet.clone(), case)
+            case
         };
         (round.database.statements.clone(), self.capabilities.snippets.iter().map(case).collect())
     }
