@@ -90,7 +90,7 @@ impl SourceArgs {
 struct ChoiceArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// Only this oracle; may be given several times [default: all]
+    /// Only this oracle; may be given several times [default: all; caq for classes of your own]
     ///
     /// caq: all members of a class return the same rows. consistency: an expression has the same value in every context.
     #[arg(long = "oracle", value_name = "NAME", value_parser = PossibleValuesParser::new(crate::oracle::NAMES))]

@@ -148,7 +148,12 @@ impl Session {
             switches: capabilities.switches.iter().map(|switch| switch.name.clone()).collect(),
             missing: missing.map(|probe| probe.name.clone()).collect(),
         };
-        let wants = |oracle: &str| choice.oracles.is_empty() || choice.oracles.iter().any(|name| name == oracle);
+        // Whoever brings classes wants to see what they do.
+        let by_default = |oracle: &str| oracle == caq::NAME || choice.source.catalogue.is_empty();
+        let wants = |oracle: &str| match choice.oracles.as_slice() {
+            [] => by_default(oracle),
+            some => some.iter().any(|name| name == oracle),
+        };
         let classes = if wants(caq::NAME) {
             select(catalogue::load(&choice.source)?.classes, &choice.classes)
         } else {
