@@ -3,6 +3,7 @@
 //! Each wait on an outside party has a named bound here; reaching it is a counted outcome.
 
 use crate::dbms::StatementLimits;
+use crate::oracle::caq;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -89,6 +90,14 @@ pub struct ClassChoice {
 }
 
 impl ClassChoice {
+    /// Whether an oracle is used. Whoever brings classes wants to see what they do, and by default nothing else.
+    pub fn wants(&self, oracle: &str) -> bool {
+        match self.oracles.as_slice() {
+            [] => oracle == caq::NAME || self.source.catalogue.is_empty(),
+            some => some.iter().any(|name| name == oracle),
+        }
+    }
+
     /// Whether members without a proof are used. Classes that came without any proofs could not be used otherwise.
     pub fn uses_assumed(&self) -> bool {
         self.assumed || !self.source.catalogue.is_empty() && self.source.proofs.is_none()

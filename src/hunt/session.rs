@@ -148,18 +148,12 @@ impl Session {
             switches: capabilities.switches.iter().map(|switch| switch.name.clone()).collect(),
             missing: missing.map(|probe| probe.name.clone()).collect(),
         };
-        // Whoever brings classes wants to see what they do.
-        let by_default = |oracle: &str| oracle == caq::NAME || choice.source.catalogue.is_empty();
-        let wants = |oracle: &str| match choice.oracles.as_slice() {
-            [] => by_default(oracle),
-            some => some.iter().any(|name| name == oracle),
-        };
-        let classes = if wants(caq::NAME) {
+        let classes = if choice.wants(caq::NAME) {
             select(catalogue::load(&choice.source)?.classes, &choice.classes)
         } else {
             Vec::new()
         };
-        let contexts = if wants(consistency::NAME) { consistency::select(&choice.classes) } else { Vec::new() };
+        let contexts = if choice.wants(consistency::NAME) { consistency::select(&choice.classes) } else { Vec::new() };
         if classes.is_empty() && contexts.is_empty() {
             return Err(SessionError::NoClass { patterns: choice.classes.join(", ") });
         }
