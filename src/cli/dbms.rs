@@ -152,7 +152,7 @@ fn check(dbms: &str, common: &Common) -> anyhow::Result<()> {
     println!("guarantees: {}", profile.guarantees.iter().cloned().collect::<Vec<_>>().join(", "));
     let Probed { operators, functions, switches, missing } = &session.probed;
     println!("operators: {operators} of {}", profile.operators.len());
-    println!("functions that the engine lists and that are called: {functions}");
+    println!("calls of functions that the engine lists: {functions}");
     println!("switches: {} of {}: {}", switches.len(), profile.switches.len(), switches.join(", "));
     println!("features missing: {} of {}: {}", missing.len(), profile.probes.len(), missing.join(", "));
     for (why, count) in &session.refused_snippets {

@@ -273,10 +273,8 @@ fn print(summary: &Summary) {
     for (reason, count) in &outcomes.reasons {
         println!("  {count:>9}  {reason}");
     }
-    if oracles.len() > 1 {
-        for (oracle, OracleStats { cases, queries, fail }) in oracles {
-            println!("{oracle}: {cases} cases, {queries} queries compared, {fail} failed");
-        }
+    for (oracle, OracleStats { cases, queries, refused, fail }) in oracles {
+        println!("{oracle}: {cases} cases, {queries} queries compared, {refused} left out as refused, {fail} failed");
     }
     let bugs = supervisor::group(&summary.findings);
     if bugs.is_empty() {

@@ -204,8 +204,8 @@ impl Capabilities {
     }
 }
 
-/// The functions that an engine lists and that can be called. Where it does not tell the types of arguments, their number
-/// is tried.
+/// The functions that an engine lists, as calls. Not every call is one: where an engine does not tell the number of
+/// arguments, to try them all would take as long as the rest of the start, and a call that it refuses costs a statement.
 fn functions(profile: &Profile, rows: &mut impl FnMut(&str) -> Option<Vec<Row>>) -> Vec<Function> {
     let Some(catalogue) = &profile.functions else { return Vec::new() };
     let text = |value: &Value| match value {
@@ -225,10 +225,6 @@ fn functions(profile: &Profile, rows: &mut impl FnMut(&str) -> Option<Vec<Row>>)
         let arguments: Option<Vec<String>> =
             text(arguments).split(';').map(|ty| catalogue.types.get(ty).cloned()).collect();
         let Some(arguments) = arguments else { continue };
-        let untyped = arguments.iter().all(|argument| argument == "#ANY");
-        if untyped && rows(&format!("SELECT {name}({})", vec!["NULL"; arguments.len()].join(", "))).is_none() {
-            continue;
-        }
         found.push(Function { name, arguments });
     }
     found.sort_by(|a, b| (&a.name, &a.arguments).cmp(&(&b.name, &b.arguments)));

@@ -4,7 +4,7 @@ use super::learned::Learning;
 use super::protocol::{FoundReport, Order, Ready, Report};
 use super::recorder::{NO_BLOCK, Recorder, SETUP};
 use super::session::{Session, SessionError};
-use super::stats::{Outcome, Stats};
+use super::stats::{OracleStats, Outcome, Stats};
 use crate::caq::fill::Fill;
 use crate::clock;
 use crate::compare::BagHash;
@@ -44,6 +44,8 @@ pub struct Executor {
     limit: Option<String>,
     /// Queries of the present case that ran.
     ran: Vec<usize>,
+    /// How many of its queries the engine refused, without which it went on.
+    refused: u64,
     /// Examining a failure replaced the database, so that it must be made again.
     replaced: bool,
 }
@@ -106,6 +108,7 @@ impl Executor {
             refusal: None,
             limit: None,
             ran: Vec::new(),
+            refused: 0,
             replaced: false,
         })
     }
@@ -140,6 +143,7 @@ impl Executor {
         let round = oracles.round(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
         let round = round.as_ref();
         let mut case = TestCase::default();
+        let mut counts = OracleStats::default();
         let mut applied = 0;
         let mut losses = 0;
         // What breaks the engine while a block's database is made is looked at once.
@@ -158,9 +162,9 @@ impl Executor {
             let outcome = match setup {
                 Setup::Usable => {
                     let outcome = self.judge(round, &case, at, report)?;
-                    let counts = self.stats.oracles.entry(round.oracle().to_owned()).or_default();
                     counts.cases += 1;
                     counts.queries += self.ran.len() as u64;
+                    counts.refused += std::mem::take(&mut self.refused);
                     counts.fail += u64::from(matches!(outcome, Outcome::Fail(_)));
                     self.learn(round, &case, report)?;
                     outcome
@@ -186,6 +190,8 @@ impl Executor {
                 {
                     self.stats.server_ns = nanos(after.saturating_sub(before));
                 }
+                let counts = std::mem::take(&mut counts);
+                self.stats.oracles.insert(round.oracle().to_owned(), counts);
                 report(Report::Ran { block, next, stats: std::mem::take(&mut self.stats) })?;
             }
             losses += u32::from(setup == Setup::Unusable);
@@ -269,7 +275,7 @@ impl Executor {
                     differs |= *first.get_or_insert(bag) != bag;
                     self.ran.push(number);
                 }
-                Err(error) if query.may_fail(&error) => {}
+                Err(error) if query.may_fail(&error) => self.refused += 1,
                 Err(error) => return self.failed_query(round, case, at, (number, error), report),
             }
         }

@@ -95,7 +95,7 @@ pub struct Session {
 pub struct Probed {
     /// Operators of the grammar.
     pub operators: usize,
-    /// Functions that the engine lists and that can be called.
+    /// Calls of functions that the engine lists.
     pub functions: usize,
     /// Optimizer switches.
     pub switches: Vec<String>,

@@ -60,8 +60,21 @@ pub struct OracleStats {
     pub cases: u64,
     /// Queries of theirs whose results were compared.
     pub queries: u64,
+    /// Queries without which a case went on, because the engine refused them.
+    #[serde(default)]
+    pub refused: u64,
     /// Findings confirmed, written or not.
     pub fail: u64,
+}
+
+impl OracleStats {
+    /// Adds what another did.
+    pub fn add(&mut self, other: &Self) {
+        self.cases += other.cases;
+        self.queries += other.queries;
+        self.refused += other.refused;
+        self.fail += other.fail;
+    }
 }
 
 /// What an executor did, or several of them.
@@ -107,10 +120,7 @@ impl Stats {
         self.cpu_ns += other.cpu_ns;
         self.server_ns += other.server_ns;
         for (name, other) in &other.oracles {
-            let own = self.oracles.entry(name.clone()).or_default();
-            own.cases += other.cases;
-            own.queries += other.queries;
-            own.fail += other.fail;
+            self.oracles.entry(name.clone()).or_default().add(other);
         }
         self.digest = self.digest.wrapping_add(other.digest);
     }

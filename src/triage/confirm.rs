@@ -229,6 +229,8 @@ pub fn note_results(connection: &mut dyn Connection, queries: &mut [FindingQuery
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::STATEMENT_LIMITS;
+    use crate::dbms::sqlite::Sqlite;
 
     #[test]
     fn the_minority_is_the_outlier() {
@@ -237,5 +239,26 @@ mod tests {
         assert_eq!(disagreement(&[row(1), row(2), row(2)]), Some((1, 0)));
         assert_eq!(disagreement(&[row(2), row(2), row(1)]), Some((0, 2)));
         assert_eq!(disagreement(&[row(1), row(2)]), Some((0, 1)));
+    }
+
+    #[test]
+    fn rows_are_the_same_by_value_and_type() {
+        let mut connection = Sqlite::linked(STATEMENT_LIMITS).expect("opens");
+        let mut holds = |one: &str, other: &str| {
+            let expected = Expected::Same(format!("SELECT {other}"));
+            let claim = Claim { text: String::new(), sql: format!("SELECT {one}"), expected };
+            broken_claim(&mut connection, &[claim]).is_none()
+        };
+        assert!(holds("1, 'a', NULL, 1.5", "1, 'a', NULL, 1.5"));
+        assert!(holds("1 UNION ALL SELECT 2", "2 UNION ALL SELECT 1"));
+        for (one, other) in [
+            ("1", "1.0"),
+            ("1.5", "1.5000000000001"),
+            ("'a'", "x'61'"),
+            ("1", "1 UNION ALL SELECT 1"),
+            ("1", "nothing"),
+        ] {
+            assert!(!holds(one, other) && !holds(other, one), "{one}, {other}");
+        }
     }
 }
