@@ -41,10 +41,12 @@ pub(super) fn survey(dbms: &str, seed: u64, common: &Common) -> anyhow::Result<S
     let oracle = Consistency::new(consistency::select(&[]), capabilities, 100, &mut accepts);
     let (statements, cases) = oracle.survey(&mut stream(seed, &[]));
     let mut connection = target.open(&common.data_dir(), STATEMENT_LIMITS)?;
-    build(connection.as_mut(), &statements)?;
     let mut by_context: BTreeMap<&'static str, usize> = BTreeMap::new();
     let (mut covered, mut comparisons) = (0, 0);
     for case in &cases {
+        // Each on a database of its own: what a context leaves behind when it is refused, or the locks of many, would be in
+        // the way of the next.
+        build(connection.as_mut(), &statements)?;
         let runs = |query: &&crate::oracle::TestQuery| Run::from(*query).rows(connection.as_mut()).is_ok();
         let ran: Vec<_> = case.queries().iter().filter(runs).collect();
         if ran.len() > 1 {
