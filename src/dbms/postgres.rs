@@ -414,15 +414,18 @@ impl Connection for Postgres {
         }
     }
 
-    /// Behind a savepoint, because RESET would put back the server's setting rather than the one before.
+    /// Behind a savepoint, because RESET would put back the server's setting rather than the one before. The savepoint that a
+    /// query needs is made with it, which spares a message.
     fn turn(&mut self, switch: &Switch, on: bool) -> Result<(), EngineError> {
         let release = if std::mem::take(&mut self.savepoint) { "RELEASE SAVEPOINT q; " } else { "" };
         let back = "ROLLBACK TO SAVEPOINT w; RELEASE SAVEPOINT w";
         if on {
-            self.guarded(&format!("{release}SAVEPOINT w; {}", switch.on.join("; ")), back).map(drop)
+            self.guarded(&format!("{release}SAVEPOINT w; {}; SAVEPOINT q", switch.on.join("; ")), back)?;
         } else {
-            self.send(back).map(drop)
+            self.send(&format!("{back}; SAVEPOINT q"))?;
         }
+        self.savepoint = true;
+        Ok(())
     }
 
     fn server_cpu(&self) -> Option<Duration> {

@@ -67,7 +67,10 @@ impl CaqOracle {
         let profile = capabilities.profile.clone();
         let mut unused = BTreeMap::new();
         let mut usable = Vec::new();
-        for mut class in classes {
+        // Those on the same tables one after the other, so that these are made once.
+        let mut classes: Vec<(usize, OracleClass)> = classes.into_iter().enumerate().collect();
+        classes.sort_by_cached_key(|(_, class)| trial_tables(class, &capabilities, 0).0);
+        for (place, mut class) in classes {
             if !class.dialects.is_empty() && !class.dialects.iter().any(|dialect| profile.speaks(dialect)) {
                 unused.insert(class.name, format!("written for {}", class.dialects.join(", ")));
                 continue;
@@ -101,15 +104,22 @@ impl CaqOracle {
             assumed.retain(|at| members.contains(at));
             let candidates =
                 (0..class.names.placeholders.len()).map(|p| candidates(&class, p, &capabilities)).collect();
-            usable.push(UsableClass { class, members, assumed, candidates });
+            usable.push((place, UsableClass { class, members, assumed, candidates }));
         }
-        Self { capabilities, classes: usable, snippet_percent, unused }
+        usable.sort_by_key(|(place, _)| *place);
+        let classes = usable.into_iter().map(|(_, class)| class).collect();
+        Self { capabilities, classes, snippet_percent, unused }
     }
 
     /// How many members are used that are not proven equivalent to the rest of their class.
     pub fn assumed(&self) -> usize {
         self.classes.iter().map(|c| c.assumed.len()).sum()
     }
+}
+
+/// Statements that make tables on which the members of a class can be tried, and the tables.
+fn trial_tables(class: &OracleClass, capabilities: &Capabilities, seed: u64) -> (Vec<String>, Vec<TableInfo>) {
+    tables(class, capabilities, &mut stream(seed, &[]))
 }
 
 /// The members of these that run on the target, on tables without rows, with every expression NULL and every table a
@@ -120,7 +130,7 @@ fn accepted_members(
     capabilities: &Capabilities,
     accepts: Accepts,
 ) -> (Vec<usize>, Vec<(usize, String)>) {
-    let generated = |seed| tables(class, capabilities, &mut stream(seed, &[]));
+    let generated = |seed| trial_tables(class, capabilities, seed);
     let all_there = |(statements, tables): &(Vec<String>, Vec<TableInfo>)| {
         let counts: Vec<String> = tables.iter().map(|table| format!("(SELECT COUNT(*) FROM {})", table.name)).collect();
         counts.is_empty() || accepts(statements, &format!("SELECT {}", counts.join(", "))).is_ok()
