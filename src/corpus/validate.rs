@@ -2,7 +2,7 @@
 //!
 //! Every claim is read back from the engine, on rows of boundary values: one value per row, no row on an empty table,
 //! the type of every value, NULL on a row of NULLs both stored and padded by an outer join while the table is filled,
-//! the same values twice and with the rows inserted in reverse order, and no error on any row.
+//! the same values again with the rows inserted in reverse order and by other plans, and no error on any row.
 
 use super::snippet::Snippet;
 use crate::compare::{Comparison, Row, compare};
@@ -30,7 +30,7 @@ pub enum SnippetVerdict {
 }
 
 /// Raised whenever validation checks more or otherwise, so that cached verdicts of an older one are not used.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Rows of the filled table with values of their own.
 const DISTINCT_ROWS: usize = 14;
@@ -113,15 +113,13 @@ fn examine(
     if full.len() != ROWS || nulls.len() != 1 {
         return refused("does not give one value per row");
     }
-    if compare(&full, &values(FULL, None)?) != Comparison::Equal {
-        return refused("gives other values the second time");
-    }
+    // Each of these would also differ if it gave other values every time.
     if compare(&full, &values(REVERSED, None)?) != Comparison::Equal {
-        return refused("depends on the order of insertion");
+        return refused("gives other values each time, or depends on the order of insertion");
     }
     let other_plans = [values(INDEXED, None)?, values(FULL, other_plan)?];
     if other_plans.iter().any(|other| compare(&full, other) != Comparison::Equal) {
-        return refused("depends on the plan");
+        return refused("gives other values each time, or depends on the plan");
     }
     let is_null = |rows: &[Row]| rows.iter().all(|row| row.last() == Some(&Value::Null));
     let padded = format!("SELECT ({}) FROM (SELECT 1 AS one) AS d LEFT JOIN {FULL} AS c ON 1 = 0", text(FULL));
