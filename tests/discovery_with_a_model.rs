@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
-use support::{Caqtus, last_json, processes_naming, succeed};
+use support::{Caqtus, last_json, processes_naming, succeed, wait_until};
 
 const KEY: &str = "sk-test-0123456789abcdef";
 
@@ -256,7 +256,7 @@ fn every_fault_is_counted_and_the_rest_goes_on() {
     let asked = server.seen().len();
     discover(&caqtus, 0, &["--base-url", &server.base_url, "--in-flight", "1"]);
     assert_eq!(server.seen().len(), asked, "nothing is asked, and paid for, again");
-    assert!(processes_naming(&caqtus.path("data")).is_empty(), "nothing is left running");
+    wait_until("nothing is left running", || processes_naming(&caqtus.path("data")).is_empty());
 }
 
 fn completion_text() -> String {
