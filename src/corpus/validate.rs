@@ -185,6 +185,17 @@ mod tests {
     }
 
     #[test]
+    fn what_differs_each_time_is_refused_even_if_no_word_tells() {
+        let mut profile = (*profile("sqlite").expect("the shipped profile")).clone();
+        profile.forbidden.words.clear();
+        let mut connection = Sqlite::linked(STATEMENT_LIMITS).expect("opens");
+        build(&mut connection, &setup(&profile)).expect("sets up");
+        let mut of = |sql| validate(&mut connection, &profile, &Snippet::parse(sql, &profile).expect("parses"));
+        assert!(matches!(of("t.c_int || random()"), SnippetVerdict::Refused(why) if why.contains("each time")));
+        assert!(matches!(of("t.c_int || abs(1)"), SnippetVerdict::Valid { .. }));
+    }
+
+    #[test]
     fn null_on_a_null_table_is_not_enough() {
         // NULL where the table holds only NULLs, a number where a filled table is padded.
         let verdict = verdict("(SELECT max(u.c_int) FROM t AS u)");
