@@ -83,11 +83,15 @@ fn prove(schema: &Schema, left: &Query, right: &Query, limits: &Limits, report: 
         cx.keep_later.set(keep_later);
         Ok((builder.query(&left_plan)?, builder.query(&right_plan)?))
     };
-    let built = forms(false).and_then(|first| Ok((first, forms(true)?)));
+    let (first, other) = (forms(false), forms(true));
     report.assumptions.extend(&builder.assumptions);
-    let ((l, r), (other_l, other_r)) = match built {
-        Ok(built) => built,
-        Err(reason) => {
+    let ((l, r), (other_l, other_r)) = match (first, other) {
+        (Ok(first), Ok(other)) => (first, other),
+        // That an order decides between rows can show in one form only.
+        (Ok(only), Err(Reason::NotDeterministic(_))) | (Err(Reason::NotDeterministic(_)), Ok(only)) => {
+            (only.clone(), only)
+        }
+        (Err(reason), _) | (_, Err(reason)) => {
             report.verdict = Verdict::Unknown(reason);
             return;
         }

@@ -347,3 +347,148 @@ fn a_root_of_an_exact_number_may_have_more_digits() {
     }
     never_proven(schema, "SELECT STDDEV(a) FROM t WHERE a = e", "SELECT STDDEV(e) FROM t WHERE a = e");
 }
+
+#[test]
+fn a_limit_counts_rows_and_ties() {
+    let schema =
+        "CREATE TABLE t(k INT PRIMARY KEY, a INT, b INT, n INT NOT NULL); CREATE TABLE u(a INT, b INT NOT NULL)";
+    let order = "ORDER BY a NULLS FIRST";
+    for (left, right) in [
+        // Which of the rows that tie is kept shows.
+        ("SELECT a FROM t ORDER BY a LIMIT 2", "SELECT DISTINCT a FROM t ORDER BY a LIMIT 2"),
+        ("SELECT a FROM t ORDER BY a LIMIT 2", "SELECT DISTINCT a FROM (SELECT a FROM t ORDER BY a LIMIT 2) AS s"),
+        ("SELECT a FROM t WHERE a = 1 LIMIT 2", "SELECT a FROM t WHERE a = 1"),
+        ("SELECT a FROM t WHERE a = 1 LIMIT 2", "SELECT DISTINCT a FROM t WHERE a = 1"),
+        ("SELECT a FROM t WHERE a = 1 LIMIT 1", "SELECT 1"),
+        ("SELECT a FROM t WHERE a = 1 OFFSET 1", "SELECT a FROM t WHERE a = 1 LIMIT 1"),
+        ("SELECT COUNT(*) FROM (SELECT a FROM t LIMIT 2) AS s", "SELECT COUNT(*) FROM t"),
+        ("SELECT COUNT(*) FROM (SELECT a FROM t LIMIT 2) AS s", "SELECT COUNT(*) FROM (SELECT a FROM u LIMIT 2) AS s"),
+        (
+            "SELECT COUNT(*) FROM (SELECT a FROM t LIMIT 2) AS s",
+            "SELECT COUNT(*) FROM (SELECT DISTINCT n FROM t LIMIT 2) AS s",
+        ),
+        (
+            "SELECT COUNT(*) FROM (SELECT a FROM u LIMIT 2 OFFSET 1) AS s",
+            "SELECT COUNT(*) FROM (SELECT a FROM u LIMIT 1 OFFSET 1) AS s",
+        ),
+        (
+            "SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a LIMIT 2 OFFSET 1)",
+            "SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a)",
+        ),
+        (
+            "SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a LIMIT 2 OFFSET 1)",
+            "SELECT k FROM t WHERE (SELECT COUNT(*) FROM u WHERE u.a = t.a) > 2",
+        ),
+        // Nested bounds.
+        (
+            "SELECT a FROM (SELECT a FROM t ORDER BY a LIMIT 3 OFFSET 1) AS s ORDER BY a LIMIT 3 OFFSET 1",
+            "SELECT a FROM t ORDER BY a LIMIT 3 OFFSET 2",
+        ),
+        (
+            "SELECT a FROM (SELECT a FROM t ORDER BY a LIMIT 3) AS s ORDER BY a DESC LIMIT 1",
+            "SELECT a FROM t ORDER BY a DESC LIMIT 1",
+        ),
+        (
+            "SELECT a FROM (SELECT a FROM t ORDER BY a NULLS FIRST LIMIT 3) AS s ORDER BY a NULLS LAST LIMIT 1",
+            "SELECT a FROM t ORDER BY a NULLS LAST LIMIT 1",
+        ),
+        (
+            "SELECT a FROM (SELECT -a AS a FROM (SELECT a FROM t ORDER BY a LIMIT 3) AS r) AS s ORDER BY a LIMIT 1",
+            "SELECT -a FROM t ORDER BY a LIMIT 1",
+        ),
+        // A join below and above.
+        (
+            "SELECT t.k, u.b FROM t LEFT JOIN u ON u.a = t.k ORDER BY t.k, u.b LIMIT 2",
+            "SELECT s.k, u.b FROM (SELECT k FROM t ORDER BY k LIMIT 2) AS s LEFT JOIN u ON u.a = s.k",
+        ),
+        (
+            "SELECT t.k, s.k FROM t JOIN t AS s ON s.k = t.a ORDER BY t.k LIMIT 2",
+            "SELECT r.k, s.k FROM (SELECT k, a FROM t ORDER BY k LIMIT 2) AS r JOIN t AS s ON s.k = r.a",
+        ),
+        (
+            "SELECT t.k, s.k FROM t LEFT JOIN t AS s ON s.k = t.a ORDER BY s.k NULLS FIRST, t.k LIMIT 2",
+            "SELECT t.k, s.k FROM t LEFT JOIN t AS s ON s.k = t.a ORDER BY t.k LIMIT 2",
+        ),
+        // A filter below and above.
+        (
+            &format!("SELECT a FROM (SELECT a FROM t {order} LIMIT 2) AS s WHERE a IS NOT NULL"),
+            &format!("SELECT a FROM t WHERE a IS NOT NULL {order} LIMIT 2"),
+        ),
+        (
+            "SELECT n FROM (SELECT n FROM t ORDER BY n LIMIT 2) AS s WHERE n > 0",
+            "SELECT n FROM t WHERE n > 0 ORDER BY n LIMIT 2",
+        ),
+        // Set operations.
+        (
+            "SELECT b FROM u ORDER BY b LIMIT 2",
+            "(SELECT b FROM u ORDER BY b LIMIT 1) UNION ALL (SELECT b FROM u ORDER BY b LIMIT 1)",
+        ),
+        (
+            "SELECT n FROM (SELECT n FROM t UNION ALL SELECT b FROM u) AS s ORDER BY n LIMIT 2",
+            "(SELECT n FROM t ORDER BY n LIMIT 1) UNION ALL (SELECT b FROM u ORDER BY b LIMIT 1)",
+        ),
+        (
+            "SELECT b FROM u ORDER BY b LIMIT 3 OFFSET 1",
+            "(SELECT b FROM u ORDER BY b LIMIT 3) EXCEPT (SELECT b FROM u ORDER BY b LIMIT 1)",
+        ),
+        // An order that does not decide.
+        ("SELECT a FROM t ORDER BY ABS(a) LIMIT 1", "SELECT a FROM t ORDER BY ABS(a), a LIMIT 1"),
+        ("SELECT a FROM t ORDER BY a * a LIMIT 1", "SELECT a FROM t ORDER BY a * a, a LIMIT 1"),
+        ("SELECT a, b FROM t ORDER BY a LIMIT 1", "SELECT a, b FROM t ORDER BY a, b LIMIT 1"),
+        ("SELECT a, b FROM u ORDER BY a LIMIT 1", "SELECT a, b FROM u ORDER BY a LIMIT 1"),
+        ("SELECT a FROM u LIMIT 1", "SELECT a FROM u LIMIT 1"),
+        ("SELECT k FROM t WHERE a = 1 LIMIT 1", "SELECT k FROM t WHERE a = 1 LIMIT 1"),
+    ] {
+        never_proven(schema, left, right);
+    }
+}
+
+#[test]
+fn a_limit_whose_order_decides_is_proven() {
+    let schema = "CREATE TABLE t(k INT PRIMARY KEY, a INT, b INT); CREATE TABLE u(k INT PRIMARY KEY, b INT)";
+    for (left, right) in [
+        ("SELECT a FROM (SELECT a, b FROM t ORDER BY a LIMIT 3) AS s", "SELECT a FROM t ORDER BY a LIMIT 3"),
+        (
+            "SELECT a FROM (SELECT a FROM t ORDER BY a LIMIT 20) AS s ORDER BY a LIMIT 10 OFFSET 10",
+            "SELECT a FROM (SELECT a FROM t ORDER BY a LIMIT 100 OFFSET 10) AS s ORDER BY a LIMIT 10",
+        ),
+        ("SELECT a FROM t WHERE a = 1 LIMIT 1", "SELECT DISTINCT a FROM t WHERE a = 1"),
+        (
+            "SELECT COUNT(*) FROM (SELECT a FROM t LIMIT 3) AS s",
+            "SELECT COUNT(*) FROM (SELECT b FROM t ORDER BY k LIMIT 3) AS s",
+        ),
+        (
+            "SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.b = t.a LIMIT 1)",
+            "SELECT k FROM t WHERE a IN (SELECT b FROM u)",
+        ),
+        (
+            "SELECT t.k, u.b FROM t LEFT JOIN u ON t.a = u.k ORDER BY t.k LIMIT 3",
+            "SELECT s.k, u.b FROM (SELECT k, a FROM t ORDER BY k LIMIT 3) AS s LEFT JOIN u ON s.a = u.k",
+        ),
+    ] {
+        assert!(proven(schema, left, right), "{left}\n{right}");
+    }
+}
+
+#[test]
+fn a_sum_of_doubles_is_the_same_from_both_sides_and_nothing_more() {
+    let schema = "CREATE TABLE t(e DOUBLE PRECISION, f DOUBLE PRECISION, g DOUBLE PRECISION)";
+    for op in ["+", "*"] {
+        let value = |text: &str| format!("SELECT {} FROM t", text.replace('~', op));
+        assert!(proven(schema, &value("e ~ f"), &value("f ~ e")));
+        assert!(proven(schema, &value("SUM((e ~ 2.5) ~ f)"), &value("SUM(f ~ (2.5 ~ e))")));
+        never_proven(schema, &value("(e ~ f) ~ g"), &value("e ~ (f ~ g)"));
+        never_proven(schema, &value("(e ~ f) ~ g"), &value("(g ~ f) ~ e"));
+    }
+    never_proven(schema, "SELECT e - f FROM t", "SELECT f - e FROM t");
+    never_proven(schema, "SELECT e / f FROM t", "SELECT f / e FROM t");
+}
+
+#[test]
+fn a_quotient_of_null_is_null_and_one_by_zero_is_anything() {
+    let schema = "CREATE TABLE t(k INT PRIMARY KEY, a INT NOT NULL, b INT NOT NULL); CREATE TABLE u(b INT NOT NULL)";
+    let join = |kind: &str, condition: &str| format!("SELECT t.k FROM t {kind} JOIN u ON t.k = u.b WHERE {condition}");
+    assert!(proven(schema, &join("LEFT", "t.a / u.b > 5"), &join("", "t.a / u.b > 5")));
+    never_proven(schema, &join("LEFT", "u.b / t.a IS NULL"), &join("LEFT", "u.b IS NULL"));
+    never_proven(schema, "SELECT k FROM t WHERE a / b IS NULL", "SELECT k FROM t WHERE FALSE");
+}

@@ -88,16 +88,34 @@ impl Gen<'_> {
             }
             36 => whole(self.values(types)),
             37 => whole(format!("{} LIMIT 0", self.select(types))),
-            38 => {
-                let inner = self.query(types, depth - 1).sql;
-                let alias = self.alias();
-                let order: Vec<String> = (0..types.len()).map(|i| format!("c{i} NULLS FIRST")).collect();
-                let n = 1 + self.below(2);
-                let offset = if self.chance(20) { " OFFSET 1" } else { "" };
-                whole(format!("SELECT * FROM ({inner}) AS {alias} ORDER BY {} LIMIT {n}{offset}", order.join(", ")))
-            }
+            38 => whole(self.limited(types, depth)),
             _ => simple(self.merged(types).unwrap_or_else(|| self.select(types))),
         }
+    }
+
+    /// ORDER BY with LIMIT, of which all that is ordered by is seen, or less.
+    fn limited(&mut self, types: &[Ty], depth: usize) -> String {
+        let mut inner_types = types.to_vec();
+        if self.chance(40) {
+            inner_types.extend(self.types());
+        }
+        let inner = self.query(&inner_types, depth - 1).sql;
+        let (alias, outer) = (self.alias(), self.alias());
+        let mut order: Vec<String> = (0..inner_types.len()).map(|i| format!("c{i} NULLS FIRST")).collect();
+        if self.chance(50) {
+            order.truncate(types.len());
+        }
+        if self.chance(30) {
+            order.reverse();
+        }
+        let n = 1 + self.below(2);
+        let offset = if self.chance(20) { " OFFSET 1" } else { "" };
+        let first = format!("SELECT * FROM ({inner}) AS {alias} ORDER BY {} LIMIT {n}{offset}", order.join(", "));
+        if inner_types.len() == types.len() {
+            return first;
+        }
+        let seen: Vec<String> = (0..types.len()).map(|i| format!("{outer}.c{i}")).collect();
+        format!("SELECT {} FROM ({first}) AS {outer}", items(&seen))
     }
 
     /// SELECT ... FROM ... WHERE.

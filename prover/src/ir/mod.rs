@@ -5,6 +5,7 @@
 //! cannot be said here cannot be proven.
 
 mod expr;
+mod limit;
 mod plan;
 pub(crate) mod schema;
 mod value;

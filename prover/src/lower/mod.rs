@@ -87,6 +87,14 @@ pub fn schema(ddl: &str, placeholders: &BTreeMap<String, String>) -> std::result
 /// Text that does not parse, unknown or ambiguous names, constructs without a meaning in the plan and results that the
 /// standard does not determine.
 pub fn query(schema: &Schema, sql: &str) -> std::result::Result<Query, Unsupported> {
+    let mut query = as_written(schema, sql)?;
+    query.plan.settle_limits();
+    validate(schema, &query).map_err(|error| Unsupported(format!("internal: {error}")))?;
+    Ok(query)
+}
+
+/// Reads one query, with every LIMIT as it stands.
+pub(crate) fn as_written(schema: &Schema, sql: &str) -> Result<Query> {
     stacker::maybe_grow(STACK, STACK, || query_here(schema, sql))
 }
 
@@ -96,9 +104,7 @@ fn query_here(schema: &Schema, sql: &str) -> Result<Query> {
         return no("a statement that is not one query");
     };
     let mut lowerer = Lowerer::new(schema);
-    let query = lowerer.statement(&statement)?;
-    validate(schema, &query).map_err(|error| Unsupported(format!("internal: {error}")))?;
-    Ok(query)
+    lowerer.statement(&statement)
 }
 
 /// State while one statement is read.

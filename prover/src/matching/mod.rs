@@ -14,7 +14,8 @@ use crate::Limits;
 use crate::cert::{Obligation, Step};
 use crate::normal::term::{F, Formula, Nf, Op, Rel, V, Val, Var, wider};
 use crate::normal::{Cx, aggregate, make};
-use crate::smt::encode::{Encoder, has_total};
+use crate::smt::encode::Encoder;
+use crate::smt::encode::value::has_total;
 use crate::smt::{self, Answer};
 
 /// How deep claims about aggregates inside aggregates go.
@@ -62,6 +63,8 @@ pub(crate) struct Prover<'a> {
     /// Pairs of values by the context in which they were compared. The rows in scope are part of it: they are known
     /// to exist.
     memo: HashMap<(Context, V, V), bool>,
+    /// For each claim on the way, innermost last, the pairs that were tried for it and not shown to be the same.
+    failed: Vec<HashSet<(V, V)>>,
     asked: HashMap<String, bool>,
 }
 
@@ -76,6 +79,7 @@ impl<'a> Prover<'a> {
             questions: 0,
             depth: 0,
             memo: HashMap::new(),
+            failed: Vec::new(),
             asked: HashMap::new(),
         }
     }
@@ -101,6 +105,14 @@ impl<'a> Prover<'a> {
         if self.cx.exhausted() {
             return false;
         }
+        self.failed.push(HashSet::new());
+        let holds = self.valid_with_aggregates(context, goal, claim);
+        self.failed.pop();
+        holds
+    }
+
+    /// The same, with claims about the aggregates in it.
+    fn valid_with_aggregates(&mut self, context: &Context, goal: &F, claim: &str) -> bool {
         let mut found: Vec<F> = Vec::new();
         let mut tried: HashSet<(V, V)> = HashSet::new();
         loop {
@@ -125,8 +137,15 @@ impl<'a> Prover<'a> {
                     self.cx.cap("pairs of aggregates");
                     break;
                 }
-                if tried.insert((a.clone(), b.clone())) && self.same_value(context, &a, &b) {
+                let pair = (a.clone(), b.clone());
+                // Facts bring the aggregates of surrounding claims along, and what was not shown there is not here.
+                if self.failed.iter().any(|failed| failed.contains(&pair)) || !tried.insert(pair.clone()) {
+                    continue;
+                }
+                self.failed.last_mut().map(|failed| failed.insert(pair.clone()));
+                if self.same_value(context, &a, &b) {
                     found.push(make::same(&a, &b));
+                    self.failed.last_mut().map(|failed| failed.remove(&pair));
                 }
             }
             if found.len() == before {

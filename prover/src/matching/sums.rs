@@ -12,7 +12,7 @@ use crate::ir::{Type, Value};
 use crate::normal::subst::open;
 use crate::normal::term::{Op, Term, V, Val};
 use crate::normal::{Cx, make};
-use crate::smt::encode::expand;
+use crate::smt::encode::value::expand;
 
 /// A sum with a factor: `coefficient · factors · Σ term`.
 struct Part {

@@ -1,11 +1,12 @@
 //! Plans and expressions as sums of terms: normalisation by evaluation under an environment of symbolic rows.
 
 mod order;
+mod scalar;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::determine::determines;
+use super::determine::{determines, determines_row};
 use super::simplify::{self, Mode};
 use super::term::{Cmp, F, Formula, Nf, Op, Rel, Term, V, Val};
 use super::{Cx, aggregate, distinct, make, subst};
@@ -18,39 +19,6 @@ use crate::ir::{
 
 /// Terms a normal form may have: outer joins double them.
 const TERMS_MAX: usize = 256;
-
-/// Functions that are NULL if an argument is.
-const STRICT: &[&str] = &[
-    "abs",
-    "ceil",
-    "ceiling",
-    "char_length",
-    "character_length",
-    "concat_op",
-    "floor",
-    "ilike",
-    "length",
-    "like",
-    "lower",
-    "ltrim",
-    "mod",
-    "octet_length",
-    "power",
-    "replace",
-    "reverse",
-    "round",
-    "rtrim",
-    "sign",
-    "sqrt",
-    "substr",
-    "substring",
-    "trim",
-    "upper",
-];
-
-/// Functions from numbers to a number in which nothing but the values of the numbers counts.
-const NUMERIC: &[&str] =
-    &["abs", "ceil", "ceiling", "floor", "greatest", "least", "mod", "round", "sign", "trunc", "truncate"];
 
 type Scopes = Vec<Vec<V>>;
 
@@ -243,13 +211,7 @@ impl<'a> Builder<'a> {
             let row = term.out.clone();
             let member =
                 |nf: &Nf| make::or(nf.terms.iter().map(|t| simplify::exists(self.cx, equal_to_row(self.cx, t, &row))));
-            let count = |nf: &Nf| {
-                nf.terms.iter().fold(make::int(0), |sum, t| {
-                    let mut t = equal_to_row(self.cx, t, &row);
-                    t.out = vec![make::int(1)];
-                    make::arith(Op::Add, &sum, &aggregate::total(self.cx, t, &Type::Integer), &Type::Integer)
-                })
-            };
+            let count = |nf: &Nf| self.count(nf.terms.iter().map(|t| equal_to_row(self.cx, t, &row)));
             match (op, all) {
                 (SetOp::Intersect, false) => term.restrict(&member(&rights)),
                 (SetOp::Except, false) => term.restrict(&make::not(member(&rights))),
@@ -361,7 +323,7 @@ impl<'a> Builder<'a> {
                 let count = sum(&group, Some(make::int(1)));
                 let some = simplify::exists_any(self.cx, &group);
                 self.assumptions.insert(Assumption::AvgIsExactQuotient);
-                let quotient = divide(sum(&group, None), count, ty);
+                let quotient = scalar::divide(sum(&group, None), count, ty);
                 make::case(&some, quotient, make::null(ty.clone()))
             }
             // COUNT of several columns counts the rows in which none is NULL.
@@ -406,175 +368,6 @@ impl<'a> Builder<'a> {
     fn exprs(&mut self, exprs: &[Expr], scopes: &mut Scopes) -> Result<Vec<V>, Reason> {
         exprs.iter().map(|e| self.expr(e, scopes)).collect()
     }
-
-    fn expr(&mut self, expr: &Expr, scopes: &mut Scopes) -> Result<V, Reason> {
-        Ok(match expr {
-            Expr::Column { depth, index, .. } => scopes[scopes.len() - 1 - depth][*index].clone(),
-            Expr::Literal(Value::Null, ty) => make::null(ty.clone()),
-            Expr::Literal(value, ty) => Rc::new(Val::Lit(value.clone(), ty.clone())),
-            Expr::Arithmetic(op, a, b, ty) => {
-                let (a, b) = (self.expr(a, scopes)?, self.expr(b, scopes)?);
-                let exact = matches!(ty, Type::Integer | Type::Decimal);
-                match op {
-                    ArithmeticOp::Add if exact => make::arith(Op::Add, &a, &b, ty),
-                    ArithmeticOp::Sub if exact => make::arith(Op::Sub, &a, &b, ty),
-                    ArithmeticOp::Mul if exact => make::arith(Op::Mul, &a, &b, ty),
-                    ArithmeticOp::Div => divide(a, b, ty),
-                    _ => subst::make_call(&format!("{op:?}").to_lowercase(), vec![a, b], ty, true),
-                }
-            }
-            Expr::Case { branches, otherwise, ty } => {
-                let mut value = retype(self.expr(otherwise, scopes)?, ty);
-                for (condition, result) in branches.iter().rev() {
-                    let (holds, _) = self.condition(condition, scopes)?;
-                    value = make::case(&holds, retype(self.expr(result, scopes)?, ty), value);
-                }
-                value
-            }
-            Expr::Cast { value, to, target } => {
-                let written = value.ty();
-                if (written == Type::Decimal || written == Type::opaque()) && !to.is_numeric() {
-                    return Err(Reason::Unsupported(format!("cast of a decimal to {target}, which shows its scale")));
-                }
-                let value = self.expr(value, scopes)?;
-                self.cast(value, &written, to, target)
-            }
-            Expr::Call { name, args, ty } => {
-                let symbol = call_symbol(name, args)?;
-                let args = self.exprs(args, scopes)?;
-                subst::make_call(&symbol, args, ty, STRICT.contains(&&name[..]))
-            }
-            Expr::Scalar(plan) => {
-                let nf = self.plan(plan, scopes)?;
-                let ty = expr.ty();
-                if nf.terms.len() == 1 && nf.terms[0].vars.is_empty() && make::is_int(&nf.terms[0].weight, 1) {
-                    let term = &nf.terms[0];
-                    return Ok(make::case(&term.condition(), term.out[0].clone(), make::null(ty)));
-                }
-                self.assumptions.insert(Assumption::ScalarSubqueryAtMostOneRow);
-                aggregate::scalar(self.cx, nf, &ty)
-            }
-            Expr::And(_)
-            | Expr::Or(_)
-            | Expr::Not(_)
-            | Expr::Compare(..)
-            | Expr::Same(..)
-            | Expr::IsNull(_)
-            | Expr::IsTruth(..)
-            | Expr::Exists(_)
-            | Expr::Quantified { .. } => {
-                let (t, f) = self.condition(expr, scopes)?;
-                make::boolean(t, f)
-            }
-        })
-    }
-
-    /// Conversions that keep the value (numbers to wider exact types, text to text) vanish; others have no meaning.
-    /// `written` is the type of the operand as the query has it; that of the value may be another one of equal values.
-    fn cast(&mut self, value: V, written: &Type, to: &Type, target: &str) -> V {
-        if matches!(*value, Val::Null(_)) {
-            return make::null(to.clone());
-        }
-        let from = value.ty();
-        let keeps = match (written, to) {
-            _ if from.unify(written).as_ref() != Some(written) => false,
-            (Type::Integer, Type::Integer | Type::Decimal) => {
-                self.assumptions.insert(Assumption::ExactArithmetic);
-                true
-            }
-            (Type::Text, Type::Text) => {
-                self.assumptions.insert(Assumption::NoPaddingOrTruncation);
-                true
-            }
-            // A decimal of no more digits on either side of the point.
-            (Type::Decimal, Type::Decimal)
-                if self.cx.decimal(&value).zip(decimal_size(target)).is_some_and(
-                    |((digits, places), (to, to_places))| {
-                        places <= to_places && digits.saturating_sub(places) <= to.saturating_sub(to_places)
-                    },
-                ) =>
-            {
-                self.assumptions.insert(Assumption::NoPaddingOrTruncation);
-                true
-            }
-            // A decimal or a time without a written precision gets the engine's own, and is rounded to it.
-            // A date that a function yields is a point in time in some engines.
-            (Type::Date, Type::Date) => self.cx.is_stored(&value) || value.is_lit(),
-            (a, b) => a == b && *a == Type::Boolean,
-        };
-        if keeps { value } else { subst::make_call(&format!("cast of {written} to {target}"), vec![value], to, true) }
-    }
-
-    /// When a condition is TRUE, and when it is FALSE.
-    fn condition(&mut self, expr: &Expr, scopes: &mut Scopes) -> Result<(F, F), Reason> {
-        Ok(match expr {
-            Expr::And(parts) => {
-                let parts = parts.iter().map(|p| self.condition(p, scopes)).collect::<Result<Vec<_>, _>>()?;
-                let (t, f): (Vec<F>, Vec<F>) = parts.into_iter().unzip();
-                (make::and(t), make::or(f))
-            }
-            Expr::Or(parts) => {
-                let parts = parts.iter().map(|p| self.condition(p, scopes)).collect::<Result<Vec<_>, _>>()?;
-                let (t, f): (Vec<F>, Vec<F>) = parts.into_iter().unzip();
-                (make::or(t), make::and(f))
-            }
-            Expr::Not(inner) => {
-                let (t, f) = self.condition(inner, scopes)?;
-                (f, t)
-            }
-            Expr::Compare(op, a, b) => {
-                let (a, b) = (self.expr(a, scopes)?, self.expr(b, scopes)?);
-                (compare(*op, &a, &b), compare(op.negated(), &a, &b))
-            }
-            Expr::Same(a, b) => {
-                let same = make::same(&self.expr(a, scopes)?, &self.expr(b, scopes)?);
-                (same.clone(), make::not(same))
-            }
-            Expr::IsNull(a) => {
-                let null = make::is_null(&self.expr(a, scopes)?);
-                (null.clone(), make::not(null))
-            }
-            Expr::IsTruth(a, wanted) => {
-                let (t, f) = self.condition(a, scopes)?;
-                let holds = if *wanted { t } else { f };
-                (holds.clone(), make::not(holds))
-            }
-            Expr::Exists(plan) => {
-                let some = simplify::exists_any(self.cx, &self.plan(plan, scopes)?);
-                (some.clone(), make::not(some))
-            }
-            Expr::Quantified { row, op, all, query } => {
-                let row = self.exprs(row, scopes)?;
-                let nf = self.plan(query, scopes)?;
-                let (mut holds, mut fails) = (Vec::new(), Vec::new());
-                for term in &nf.terms {
-                    let term = subst::open(self.cx, term);
-                    let pairs = || row.iter().zip(&term.out);
-                    // Rows compare by `=` and `<>` only: all parts equal, or some part different.
-                    let (t, f) = match (row.len(), op) {
-                        (1, op) => (compare(*op, &row[0], &term.out[0]), compare(op.negated(), &row[0], &term.out[0])),
-                        (_, CompareOp::Eq | CompareOp::Ne) => {
-                            let equal = make::and(pairs().map(|(a, b)| compare(CompareOp::Eq, a, b)));
-                            let unequal = make::or(pairs().map(|(a, b)| compare(CompareOp::Ne, a, b)));
-                            if *op == CompareOp::Eq { (equal, unequal) } else { (unequal, equal) }
-                        }
-                        _ => return Err(Reason::Unsupported("row comparison under ANY or ALL".to_owned())),
-                    };
-                    let with = |f: &F| {
-                        let mut term = term.clone();
-                        term.restrict(f);
-                        simplify::exists(self.cx, subst::open(self.cx, &term))
-                    };
-                    holds.push(with(&if *all { f.clone() } else { t.clone() }));
-                    fails.push(with(&make::not(if *all { t } else { f })));
-                }
-                // ANY is true if some row holds, false if every row is false; ALL is dual.
-                let (some, others) = (make::or(holds), make::or(fails));
-                if *all { (make::not(others), some) } else { (some, make::not(others)) }
-            }
-            _ => make::truth(&self.expr(expr, scopes)?),
-        })
-    }
 }
 
 /// Drops terms whose condition folded to FALSE.
@@ -591,57 +384,8 @@ fn equal_to_row(cx: &Cx<'_>, term: &Term, row: &[V]) -> Term {
     term
 }
 
-fn compare(op: CompareOp, a: &V, b: &V) -> F {
-    match op {
-        CompareOp::Eq => make::cmp(Cmp::Eq, a, b),
-        CompareOp::Ne => make::cmp(Cmp::Ne, a, b),
-        CompareOp::Lt => make::cmp(Cmp::Lt, a, b),
-        CompareOp::Le => make::cmp(Cmp::Le, a, b),
-        CompareOp::Gt => make::cmp(Cmp::Lt, b, a),
-        CompareOp::Ge => make::cmp(Cmp::Le, b, a),
-    }
-}
-
 fn number(n: u64) -> V {
     Rc::new(Val::Lit(Value::int(i64::try_from(n).unwrap_or(i64::MAX)), Type::Integer))
-}
-
-/// The name under which a function is known to the prover. Equal values are the same argument, but 1 and 1.0 are equal
-/// and not the same text; so, except where only the number counts, types of numbers are part of the name, and a decimal,
-/// whose scale is not known here, has no such name.
-fn call_symbol(name: &str, args: &[Expr]) -> Result<String, Reason> {
-    let may_be_number = |a: &Expr| a.ty().is_numeric() || a.ty() == Type::Unknown || a.ty() == Type::opaque();
-    if NUMERIC.contains(&name) || !args.iter().any(may_be_number) {
-        return Ok(name.to_owned());
-    }
-    if args.iter().any(|a| a.ty() == Type::Decimal || a.ty() == Type::opaque()) {
-        return Err(Reason::Unsupported(format!("{name} of a decimal, which may show its scale")));
-    }
-    // The position of a part of a text is a number and nothing else.
-    if args.iter().skip(1).all(|a| a.ty() == Type::Integer) && args[0].ty() == Type::Text {
-        return Ok(name.to_owned());
-    }
-    let types: Vec<String> = args.iter().map(|a| a.ty().to_string().to_lowercase()).collect();
-    Ok(format!("{name}({})", types.join(",")))
-}
-
-/// Division has no meaning here except by one.
-fn divide(a: V, b: V, ty: &Type) -> V {
-    if make::is_int(&b, 1) && *ty != Type::Double {
-        return a;
-    }
-    // A quotient of whole numbers without remainder is the same everywhere.
-    if let (Val::Lit(x, Type::Integer), Val::Lit(y, Type::Integer)) = (&*a, &*b)
-        && let (Some(x), Some(y)) = (x.to_rational(), y.to_rational())
-        && *y.numer() != 0.into()
-        && (&x / &y).is_integer()
-    {
-        return Rc::new(Val::Lit(Value::number(x / y), ty.clone()));
-    }
-    // What an engine makes of division by zero differs, NULL included, so a quotient is not strict only.
-    // One of whole numbers is whole in some engines only.
-    let ty = if *ty == Type::Integer { &Type::Decimal } else { ty };
-    subst::make_call("div", vec![a, b], ty, false)
 }
 
 /// NULLs and numbers take the type of the column they stand in.

@@ -12,6 +12,13 @@ pub(crate) fn determines(cx: &Cx<'_>, term: &Term, known: &[V]) -> bool {
     Closure::new(cx, term, known).all_vars()
 }
 
+/// Whether, in a context where other variables are fixed, no two assignments that satisfy φ agree on `known` and yield
+/// different rows.
+pub(crate) fn determines_row(cx: &Cx<'_>, term: &Term, known: &[V]) -> bool {
+    let mut closure = Closure::new(cx, term, known);
+    term.out.iter().all(|v| closure.knows(v))
+}
+
 struct Closure<'a> {
     cx: &'a Cx<'a>,
     term: &'a Term,

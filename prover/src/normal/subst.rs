@@ -204,14 +204,34 @@ pub(crate) fn has(table: usize, key: usize, at: Vec<V>) -> F {
 }
 
 /// A call, NULL when it is strict and an argument is the literal NULL.
-pub(crate) fn make_call(name: &str, args: Vec<V>, ty: &Type, strict: bool) -> V {
+pub(crate) fn make_call(name: &str, mut args: Vec<V>, ty: &Type, strict: bool) -> V {
     if strict && args.iter().any(|a| matches!(**a, Val::Null(_))) {
         return make::null(ty.clone());
     }
     if let Some(value) = fold(name, &args, ty) {
         return Rc::new(Val::Lit(value, ty.clone()));
     }
+    if is_commutative(name)
+        && let [a, b] = &args[..]
+        && place(a) > place(b)
+    {
+        args.reverse();
+    }
     Rc::new(Val::Call { name: name.to_owned(), args, ty: ty.clone(), strict })
+}
+
+/// Whether the call is the sum or product of doubles, which is rounded, but the same from both sides.
+pub(crate) fn is_commutative(name: &str) -> bool {
+    matches!(name, "add" | "mul")
+}
+
+/// What operands are ordered by: nothing that depends on the names of variables.
+fn place(v: &V) -> (u8, usize) {
+    match &**v {
+        Val::Col(col) => (0, col.index),
+        Val::Lit(..) | Val::Null(_) => (2, 0),
+        _ => (1, 0),
+    }
 }
 
 /// The value of a function whose meaning all engines share, on plain texts and numbers.

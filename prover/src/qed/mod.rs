@@ -67,8 +67,9 @@ pub fn obligation(schema: &Json, q1: &Json, q2: &Json) -> Result<(Schema, Query,
 
 fn read_query(schema: &Schema, json: &Json) -> Result<Query, Unsupported> {
     let mut lowering = Lowering { schema, assumptions: BTreeSet::new() };
-    let plan = lowering.plan(json, &Scopes::default())?;
+    let mut plan = lowering.plan(json, &Scopes::default())?;
     let order = lowering.outer_order(json, &plan)?;
+    plan.settle_limits();
     Ok(Query { visible: plan.types().len(), plan, order, assumptions: lowering.assumptions })
 }
 

@@ -7,6 +7,7 @@
 mod aggregates;
 mod filters;
 mod joins;
+mod limits;
 mod sets;
 mod subqueries;
 
@@ -25,7 +26,8 @@ type Rule = fn(&mut Gen) -> Option<Class>;
 
 /// Two texts of one random class.
 pub(super) fn pair(g: &mut Gen) -> (String, String) {
-    let families: [&[Rule]; 5] = [filters::RULES, joins::RULES, subqueries::RULES, aggregates::RULES, sets::RULES];
+    let families: [&[Rule]; 6] =
+        [filters::RULES, joins::RULES, subqueries::RULES, aggregates::RULES, sets::RULES, limits::RULES];
     let rules: Vec<Rule> = families.concat();
     loop {
         let rule = g.one(&rules);

@@ -3,7 +3,7 @@
 use super::super::query::items;
 use super::super::scalar::{Gen, Rel};
 use super::super::schema::Ty;
-use super::{Base, Class, Rule};
+use super::{Class, Rule};
 
 pub(super) const RULES: &[Rule] = &[
     quantified,
@@ -15,7 +15,6 @@ pub(super) const RULES: &[Rule] = &[
     exists_aggregate,
     negated_in,
     exists_shapes,
-    limits,
     cte,
 ];
 
@@ -360,31 +359,6 @@ fn exists_shapes(g: &mut Gen) -> Option<Class> {
             format!("{start} (SELECT {y} FROM {b} WHERE {x} = {y} INTERSECT SELECT {y} FROM {b} WHERE {other})"),
             format!("{start} (SELECT 1 FROM {b} WHERE {x} = {y} AND {other})"),
             format!("{start} (SELECT 1 FROM {b} WHERE {x} = {y} LIMIT 0)"),
-        ],
-    })
-}
-
-/// LIMIT where the order leaves nothing open.
-fn limits(g: &mut Gen) -> Option<Class> {
-    let base = Base::new(g);
-    let ordered: Vec<String> = base.scope.iter().filter(|r| r.ty != Ty::Bool).map(|r| r.text.clone()).collect();
-    let x = (!ordered.is_empty()).then(|| g.one(&ordered))?;
-    let not_null = base.select(&format!("{x} AS c0"), Some(&format!("({x} IS NOT NULL)")));
-    let (z, y) = (g.alias(), g.alias());
-    let max = base.select(&format!("MAX({x}) AS c0"), None);
-    Some(Class {
-        same: vec![
-            format!("SELECT c0 FROM ({not_null}) AS {z} ORDER BY c0 DESC NULLS LAST LIMIT 1"),
-            format!("SELECT c0 FROM ({max}) AS {z} WHERE c0 IS NOT NULL"),
-            format!("SELECT MAX(c0) AS c0 FROM ({not_null}) AS {z} HAVING COUNT(*) > 0"),
-            format!("SELECT DISTINCT c0 FROM ({not_null}) AS {z} WHERE c0 >= ALL (SELECT c0 FROM ({not_null}) AS {y})"),
-        ],
-        near: vec![
-            max.clone(),
-            format!("SELECT c0 FROM ({not_null}) AS {z} ORDER BY c0 ASC NULLS LAST LIMIT 1"),
-            format!("SELECT c0 FROM ({not_null}) AS {z} ORDER BY c0 DESC NULLS LAST LIMIT 2"),
-            format!("SELECT c0 FROM ({not_null}) AS {z} ORDER BY c0 DESC NULLS LAST LIMIT 1 OFFSET 1"),
-            format!("SELECT c0 FROM ({not_null}) AS {z} WHERE c0 >= ALL (SELECT c0 FROM ({not_null}) AS {y})"),
         ],
     })
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Aggregate, AggregateFunction, Assumption, Builder, Cmp, Expr, F, Formula, Mode, Nf, Op, OrderKey, Plan, Reason,
-    Scopes, Term, Type, V, WindowFunction, aggregate, determines, make, number, simplify, subst,
+    Scopes, Term, Type, V, WindowFunction, aggregate, determines, determines_row, make, number, simplify, subst,
 };
 
 impl Builder<'_> {
@@ -28,47 +28,106 @@ impl Builder<'_> {
         {
             return Ok(if offset == 0 { nf } else { Nf::default() });
         }
-        let before = self.rows_before(&nf, order, scopes)?;
-        for (term, before) in nf.terms.iter_mut().zip(before) {
-            let skip = make::cmp(Cmp::Le, &number(offset), &before);
-            term.restrict(&skip);
-            if let Some(limit) = limit {
-                let within = make::cmp(Cmp::Lt, &before, &number(offset.saturating_add(limit)));
-                term.restrict(&within);
+        let keys = self.order_keys(&nf, order, scopes)?;
+        let end = limit.map(|limit| number(offset.saturating_add(limit)));
+        if self.is_total(&nf, &keys) {
+            let befores: Vec<V> = keys.iter().map(|key| self.rows_before(&nf, &keys, key, order, false)).collect();
+            for (term, before) in nf.terms.iter_mut().zip(befores) {
+                term.restrict(&make::cmp(Cmp::Le, &number(offset), &before));
+                if let Some(end) = &end {
+                    term.restrict(&make::cmp(Cmp::Lt, &before, end));
+                }
             }
+            return Ok(nf);
         }
-        Ok(nf)
-    }
-
-    /// For each term, how many rows of the sum come before its row. An error unless the order is total.
-    fn rows_before(&mut self, nf: &Nf, order: &[OrderKey], scopes: &mut Scopes) -> Result<Vec<V>, Reason> {
-        let mut keys = Vec::new();
-        for term in &nf.terms {
-            keys.push(self.in_row(scopes, term.out.clone(), |b, s| {
-                order.iter().map(|k| b.expr(&k.expr, s)).collect::<Result<Vec<_>, _>>()
-            })?);
-        }
-        let total =
-            nf.terms.len() == 1 && make::is_int(&nf.terms[0].weight, 1) && determines(self.cx, &nf.terms[0], &keys[0]);
-        if !total {
+        if !self.ties_are_equal(&nf, &keys) {
             return Err(Reason::NotDeterministic("the order does not decide between rows".to_owned()));
         }
-        let mut counts = Vec::new();
-        for i in 0..nf.terms.len() {
-            let mut sum = make::int(0);
-            for (j, other) in nf.terms.iter().enumerate() {
-                let mut other = other.clone();
-                other.out.clone_from(&keys[j]);
-                let mut other = subst::open(self.cx, &other);
-                let earlier = self.precedes(&other.out, &keys[i], order);
-                other.restrict(&earlier);
-                other.out = vec![make::int(1)];
-                let count = aggregate::total(self.cx, other, &Type::Integer);
-                sum = make::arith(Op::Add, &sum, &count, &Type::Integer);
+        // Equal rows stand next to each other, so of each distinct row as many are kept as fall within the bounds.
+        let mut rows = self.distinct(nf.clone());
+        let row_keys = self.order_keys(&rows, order, scopes)?;
+        for (term, key) in rows.terms.iter_mut().zip(&row_keys) {
+            let before = self.rows_before(&nf, &keys, key, order, false);
+            let after = self.rows_before(&nf, &keys, key, order, true);
+            let (mut from, mut to) = (before.clone(), after.clone());
+            if offset > 0 {
+                let skip = number(offset);
+                term.restrict(&make::cmp(Cmp::Lt, &skip, &after));
+                from = make::case(&make::cmp(Cmp::Le, &before, &skip), skip, before.clone());
             }
-            counts.push(sum);
+            if let Some(end) = &end {
+                term.restrict(&make::cmp(Cmp::Lt, &before, end));
+                to = make::case(&make::cmp(Cmp::Le, &after, end), after, end.clone());
+            }
+            if limit != Some(1) {
+                term.weight = make::arith(Op::Sub, &to, &from, &Type::Integer);
+            }
         }
-        Ok(counts)
+        Ok(rows)
+    }
+
+    /// For each term the values that its row is ordered by.
+    fn order_keys(&mut self, nf: &Nf, order: &[OrderKey], scopes: &mut Scopes) -> Result<Vec<Vec<V>>, Reason> {
+        let keys = |term: &Term| {
+            self.in_row(scopes, term.out.clone(), |b, s| order.iter().map(|k| b.expr(&k.expr, s)).collect())
+        };
+        nf.terms.iter().map(keys).collect()
+    }
+
+    /// Whether no two rows have the same keys.
+    fn is_total(&self, nf: &Nf, keys: &[Vec<V>]) -> bool {
+        let keyed: Vec<Term> =
+            nf.terms.iter().zip(keys).map(|(term, keys)| Term { out: keys.clone(), ..term.clone() }).collect();
+        let alone = |term: &Term| make::is_int(&term.weight, 1) && determines(self.cx, term, &term.out);
+        keyed.iter().all(alone)
+            && keyed.iter().enumerate().all(|(i, a)| keyed[..i].iter().all(|b| self.are_apart(a, b)))
+    }
+
+    /// Whether no row of one term is one of the other, as far as rewriting shows it.
+    fn are_apart(&self, a: &Term, b: &Term) -> bool {
+        let (mut both, b) = (subst::open(self.cx, a), subst::open(self.cx, b));
+        let equal = make::and(both.out.drain(..).zip(&b.out).map(|(x, y)| make::same(&x, y)));
+        both.vars.extend(b.vars);
+        both.phi.extend(b.phi);
+        both.restrict(&equal);
+        *simplify::exists(self.cx, both) == Formula::False
+    }
+
+    /// Whether rows that have the same keys are equal, as far as that can be seen.
+    fn ties_are_equal(&self, nf: &Nf, keys: &[Vec<V>]) -> bool {
+        let (Some(first), Some(first_keys)) = (nf.terms.first(), keys.first()) else { return true };
+        if nf.terms.len() == 1 {
+            return determines_row(self.cx, first, first_keys);
+        }
+        (0..first.out.len()).all(|column| {
+            let constant = first.out[column].is_lit() && nf.terms.iter().all(|t| t.out[column] == first.out[column]);
+            let ordered = |key| nf.terms.iter().zip(keys).all(|(term, keys)| keys[key] == term.out[column]);
+            constant || (0..first_keys.len()).any(ordered)
+        })
+    }
+
+    /// How many rows of the sum come before one with the order keys `here`, or tie with it where `ties` count.
+    fn rows_before(&mut self, nf: &Nf, keys: &[Vec<V>], here: &[V], order: &[OrderKey], ties: bool) -> V {
+        let mut earlier = Vec::new();
+        for (term, keys) in nf.terms.iter().zip(keys) {
+            let mut other = subst::open(self.cx, &Term { out: keys.clone(), ..term.clone() });
+            let counts = if ties {
+                make::not(self.precedes(here, &other.out, order))
+            } else {
+                self.precedes(&other.out, here, order)
+            };
+            other.restrict(&counts);
+            earlier.push(other);
+        }
+        self.count(earlier.into_iter())
+    }
+
+    /// How many rows the terms have.
+    pub(super) fn count(&self, terms: impl Iterator<Item = Term>) -> V {
+        terms.fold(make::int(0), |sum, mut term| {
+            term.out = vec![make::int(1)];
+            make::arith(Op::Add, &sum, &aggregate::total(self.cx, term, &Type::Integer), &Type::Integer)
+        })
     }
 
     /// Whether a row with order keys `a` comes before one with `b`.
@@ -161,11 +220,8 @@ impl Builder<'_> {
                     return Err(Reason::NotDeterministic("ROW_NUMBER over rows that tie".to_owned()));
                 }
             }
-            let count = group.terms.into_iter().fold(make::int(1), |sum, mut t| {
-                t.out = vec![make::int(1)];
-                make::arith(Op::Add, &sum, &aggregate::total(self.cx, t, &Type::Integer), &Type::Integer)
-            });
-            return Ok(count);
+            let before = self.count(group.terms.into_iter());
+            return Ok(make::arith(Op::Add, &make::int(1), &before, &Type::Integer));
         }
         let function = match (&f.name[..], f.args.len()) {
             ("count", 0) => AggregateFunction::CountStar,
