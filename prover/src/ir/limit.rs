@@ -269,6 +269,31 @@ mod tests {
     }
 
     #[test]
+    fn limits_of_limits_mean_the_same() {
+        let ddl = "CREATE TABLE t(a INT, b INT NOT NULL)";
+        let schema = lower::schema(ddl, &BTreeMap::new()).expect("schema");
+        let mut same = 0;
+        for (inner, between) in
+            [("b", "b"), ("-b", "b"), ("b", "-b AS b"), ("-b", "-b AS b"), ("a, b", "b"), ("b", "b + 1 AS b")]
+        {
+            for bounds in ["LIMIT 2", "LIMIT 2 OFFSET 1", "OFFSET 2", "LIMIT 4 OFFSET 2", "LIMIT 0"] {
+                for outer in ["LIMIT 1", "LIMIT 3 OFFSET 1", "OFFSET 1", "LIMIT 1 OFFSET 2"] {
+                    for order in ["b", "b DESC", "-b"] {
+                        let rows = format!("SELECT a, b FROM t ORDER BY {inner} {bounds}");
+                        let text = format!(
+                            "SELECT b FROM (SELECT {between} FROM ({rows}) AS r) AS s ORDER BY {order} {outer}"
+                        );
+                        for seed in 0..2 {
+                            same += compare(&schema, &text, &mut Rng::seed_from_u64(seed)).0;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(same > 1000, "{same} compared");
+    }
+
+    #[test]
     fn what_is_read_stays() {
         let ddl = "CREATE TABLE t(a INT PRIMARY KEY, b INT, c INT); CREATE TABLE u(a INT, b INT)";
         let schema = lower::schema(ddl, &BTreeMap::new()).expect("schema");
