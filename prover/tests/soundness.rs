@@ -410,6 +410,11 @@ fn a_limit_counts_rows_and_ties() {
             "SELECT n FROM (SELECT n FROM t ORDER BY n LIMIT 2) AS s WHERE n > 0",
             "SELECT n FROM t WHERE n > 0 ORDER BY n LIMIT 2",
         ),
+        // An extreme over no rows is NULL, and NULLs are rows.
+        ("SELECT MAX(a) FROM t", "SELECT a FROM t WHERE a IS NOT NULL ORDER BY a DESC LIMIT 1"),
+        ("SELECT (SELECT a FROM t ORDER BY a DESC NULLS FIRST LIMIT 1)", "SELECT MAX(a) FROM t"),
+        ("SELECT (SELECT n FROM t ORDER BY n DESC LIMIT 1 OFFSET 1)", "SELECT MAX(n) FROM t"),
+        ("SELECT n FROM t WHERE n = (SELECT MAX(n) FROM t)", "SELECT n FROM t ORDER BY n DESC LIMIT 1"),
         // Set operations.
         (
             "SELECT b FROM u ORDER BY b LIMIT 2",
@@ -452,6 +457,12 @@ fn a_limit_whose_order_decides_is_proven() {
         (
             "SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.b = t.a LIMIT 1)",
             "SELECT k FROM t WHERE a IN (SELECT b FROM u)",
+        ),
+        ("SELECT (SELECT a FROM t WHERE a IS NOT NULL ORDER BY a DESC LIMIT 1)", "SELECT MAX(a) FROM t"),
+        ("SELECT k, a FROM t ORDER BY k LIMIT 1", "SELECT k, a FROM t WHERE k = (SELECT MIN(k) FROM t)"),
+        (
+            "SELECT t.k, s.k FROM t LEFT JOIN LATERAL (SELECT k FROM u WHERE u.b = t.a ORDER BY k LIMIT 1) AS s ON TRUE",
+            "SELECT k, (SELECT MIN(k) FROM u WHERE u.b = t.a) FROM t",
         ),
         (
             "SELECT t.k, u.b FROM t LEFT JOIN u ON t.a = u.k ORDER BY t.k LIMIT 3",

@@ -29,13 +29,15 @@ impl Builder<'_> {
             return Ok(if offset == 0 { nf } else { Nf::default() });
         }
         let keys = self.order_keys(&nf, order, scopes)?;
-        let end = limit.map(|limit| number(offset.saturating_add(limit)));
+        let end = limit.map(|limit| offset.saturating_add(limit));
         if self.is_total(&nf, &keys) {
-            let befores: Vec<V> = keys.iter().map(|key| self.rows_before(&nf, &keys, key, order, false)).collect();
-            for (term, before) in nf.terms.iter_mut().zip(befores) {
-                term.restrict(&make::cmp(Cmp::Le, &number(offset), &before));
-                if let Some(end) = &end {
-                    term.restrict(&make::cmp(Cmp::Lt, &before, end));
+            let before: Vec<Nf> = keys.iter().map(|key| self.earlier(&nf, &keys, key, order, false)).collect();
+            for (term, before) in nf.terms.iter_mut().zip(before) {
+                if offset > 0 {
+                    term.restrict(&make::not(self.fewer(&before, offset)));
+                }
+                if let Some(end) = end {
+                    term.restrict(&self.fewer(&before, end));
                 }
             }
             return Ok(nf);
@@ -47,21 +49,25 @@ impl Builder<'_> {
         let mut rows = self.distinct(nf.clone());
         let row_keys = self.order_keys(&rows, order, scopes)?;
         for (term, key) in rows.terms.iter_mut().zip(&row_keys) {
-            let before = self.rows_before(&nf, &keys, key, order, false);
-            let after = self.rows_before(&nf, &keys, key, order, true);
-            let (mut from, mut to) = (before.clone(), after.clone());
+            let before = self.earlier(&nf, &keys, key, order, false);
+            let with_ties = self.earlier(&nf, &keys, key, order, true);
             if offset > 0 {
-                let skip = number(offset);
-                term.restrict(&make::cmp(Cmp::Lt, &skip, &after));
-                from = make::case(&make::cmp(Cmp::Le, &before, &skip), skip, before.clone());
+                term.restrict(&make::not(self.fewer(&with_ties, offset.saturating_add(1))));
             }
-            if let Some(end) = &end {
-                term.restrict(&make::cmp(Cmp::Lt, &before, end));
-                to = make::case(&make::cmp(Cmp::Le, &after, end), after, end.clone());
+            if let Some(end) = end {
+                term.restrict(&self.fewer(&before, end));
             }
-            if limit != Some(1) {
-                term.weight = make::arith(Op::Sub, &to, &from, &Type::Integer);
+            if limit == Some(1) {
+                continue;
             }
+            let (mut from, mut to) = (self.count(before.terms.into_iter()), self.count(with_ties.terms.into_iter()));
+            if offset > 0 {
+                from = make::case(&make::cmp(Cmp::Le, &from, &number(offset)), number(offset), from);
+            }
+            if let Some(end) = end {
+                to = make::case(&make::cmp(Cmp::Le, &to, &number(end)), to, number(end));
+            }
+            term.weight = make::arith(Op::Sub, &to, &from, &Type::Integer);
         }
         Ok(rows)
     }
@@ -106,9 +112,9 @@ impl Builder<'_> {
         })
     }
 
-    /// How many rows of the sum come before one with the order keys `here`, or tie with it where `ties` count.
-    fn rows_before(&mut self, nf: &Nf, keys: &[Vec<V>], here: &[V], order: &[OrderKey], ties: bool) -> V {
-        let mut earlier = Vec::new();
+    /// The rows of the sum that come before one with the order keys `here`, or tie with it where `ties` count.
+    fn earlier(&mut self, nf: &Nf, keys: &[Vec<V>], here: &[V], order: &[OrderKey], ties: bool) -> Nf {
+        let mut earlier = Nf::default();
         for (term, keys) in nf.terms.iter().zip(keys) {
             let mut other = subst::open(self.cx, &Term { out: keys.clone(), ..term.clone() });
             let counts = if ties {
@@ -117,9 +123,17 @@ impl Builder<'_> {
                 self.precedes(&other.out, here, order)
             };
             other.restrict(&counts);
-            earlier.push(other);
+            earlier.terms.push(other);
         }
-        self.count(earlier.into_iter())
+        earlier
+    }
+
+    /// Whether a sum has fewer rows than `bound`.
+    fn fewer(&self, nf: &Nf, bound: u64) -> F {
+        if bound == 1 {
+            return make::not(simplify::exists_any(self.cx, nf));
+        }
+        make::cmp(Cmp::Lt, &self.count(nf.terms.iter().cloned()), &number(bound))
     }
 
     /// How many rows the terms have.
