@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::cert::{Certificate, Step};
 use crate::eval::Database;
-use crate::ir::{Assumption, Plan, Query, Schema};
+use crate::ir::{Assumption, OrderKey, Plan, Query, Schema};
 use crate::matching::Prover;
 use crate::normal::Cx;
 use crate::normal::build::Builder;
@@ -77,54 +77,30 @@ pub(crate) fn symbolic_search(schema: &Schema, left: &Query, right: &Query, limi
 fn prove(schema: &Schema, left: &Query, right: &Query, limits: &Limits, report: &mut Report) {
     let cx = Cx::new(schema, limits.work_total);
     let mut builder = Builder::new(&cx);
-    let (left_plan, right_plan) = (visible(left), visible(right));
-    // Where two rows determine each other, the two sides may have to keep different ones.
-    let mut forms = |keep_later: bool| -> Result<_, Reason> {
-        cx.keep_later.set(keep_later);
-        Ok((builder.query(&left_plan)?, builder.query(&right_plan)?))
-    };
-    let (first, other) = (forms(false), forms(true));
-    report.assumptions.extend(&builder.assumptions);
-    let ((l, r), (other_l, other_r)) = match (first, other) {
-        (Ok(first), Ok(other)) => (first, other),
-        // That an order decides between rows can show in one form only.
-        (Ok(only), Err(Reason::NotDeterministic(_))) | (Err(Reason::NotDeterministic(_)), Ok(only)) => {
-            (only.clone(), only)
-        }
-        (Err(reason), _) | (_, Err(reason)) => {
-            report.verdict = Verdict::Unknown(reason);
-            return;
-        }
-    };
-    cx.keep_later.set(false);
-    let step = |rule: &str, before: String, after: String| {
-        cx.steps.borrow_mut().push(Step { rule: rule.to_owned(), before, after });
-    };
-    let show = |form: &Nf| cx.show_terms(&form.terms);
-    step("normal form of the left query", String::new(), show(&l));
-    step("normal form of the right query", String::new(), show(&r));
     let mut prover = Prover::new(&cx, limits);
-    let same_form = |a: &Nf, b: &Nf| canon::shape(&a.terms).text == canon::shape(&b.terms).text;
-    let mut holds = prover.prove(&l, &r);
-    if holds && show(&l) == show(&r) {
-        step("identical normal forms", show(&l), show(&r));
+    let (left_plan, right_plan) = (visible(left), visible(right));
+    let mut holds = Ok(false);
+    if let Some(cut) = SameCut::of(&left_plan, &right_plan)
+        && builder.order_decides(cut.left, cut.order) == Ok(true)
+    {
+        holds = prove_plans(&cx, &mut builder, &mut prover, cut.left, cut.right);
+        if holds == Ok(true) {
+            step(&cx, "equal rows in the same order, cut at the same places", String::new(), String::new());
+        }
     }
-    let (l_varies, r_varies) = (!same_form(&l, &other_l), !same_form(&r, &other_r));
-    if !holds && (l_varies || r_varies) {
-        cx.keep_later.set(true);
-        step("other normal form of the left query", String::new(), show(&other_l));
-        step("other normal form of the right query", String::new(), show(&other_r));
-        holds = prover.prove(&other_l, &other_r)
-            || (l_varies && r_varies && (prover.prove(&other_l, &r) || prover.prove(&l, &other_r)));
+    if holds != Ok(true) {
+        holds = prove_plans(&cx, &mut builder, &mut prover, &left_plan, &right_plan);
     }
-    // What was left as it stood when the work was used up may have been compared as if it were finished.
-    holds &= !cx.exhausted();
+    report.assumptions.extend(&builder.assumptions);
     report.rlimit = prover.rlimit;
     if !left.order.is_empty() || !right.order.is_empty() {
         report.assumptions.insert(Assumption::OrderNotCompared);
     }
-    report.verdict = if holds {
-        Verdict::Proven(Box::new(Certificate {
+    report.verdict = match holds {
+        Err(reason) => Verdict::Unknown(reason),
+        // What was left as it stood when the work was used up may have been compared as if it were finished.
+        Ok(_) if cx.exhausted() => Verdict::Unknown(Reason::Limit("steps of rewriting and encoding".to_owned())),
+        Ok(true) => Verdict::Proven(Box::new(Certificate {
             pair: None,
             prover: env!("CARGO_PKG_VERSION").to_owned(),
             solver: smt::version().to_owned(),
@@ -133,18 +109,81 @@ fn prove(schema: &Schema, left: &Query, right: &Query, limits: &Limits, report: 
             steps: cx.steps.take(),
             obligations: prover.obligations,
             trials: 0,
-        }))
-    } else {
-        let reason = if cx.exhausted() {
-            Reason::Limit("steps of rewriting and encoding".to_owned())
-        } else if prover.rlimit >= limits.rlimit_total {
-            Reason::Limit("solver resources".to_owned())
-        } else {
-            Reason::NoProof("the normal forms could not be matched".to_owned())
-        };
-        Verdict::Unknown(reason)
+        })),
+        Ok(false) if prover.rlimit >= limits.rlimit_total => {
+            Verdict::Unknown(Reason::Limit("solver resources".to_owned()))
+        }
+        Ok(false) => Verdict::Unknown(Reason::NoProof("the normal forms could not be matched".to_owned())),
     };
     report.caps = cx.caps.take().into_iter().map(|(what, n)| (what.to_owned(), n)).collect();
+}
+
+/// Two plans that cut their inputs in the same way and do the same with what is left.
+struct SameCut<'a> {
+    left: &'a Plan,
+    right: &'a Plan,
+    order: &'a [OrderKey],
+}
+
+impl<'a> SameCut<'a> {
+    fn of(left: &'a Plan, right: &'a Plan) -> Option<Self> {
+        match (left, right) {
+            (Plan::Project { input: left, exprs: a }, Plan::Project { input: right, exprs: b }) if a == b => {
+                Self::of(left, right)
+            }
+            (
+                Plan::Limit { input: left, order, limit, offset },
+                Plan::Limit { input: right, order: other, limit: other_limit, offset: other_offset },
+            ) if (order, limit, offset) == (other, other_limit, other_offset) => Some(Self { left, right, order }),
+            _ => None,
+        }
+    }
+}
+
+fn step(cx: &Cx<'_>, rule: &str, before: String, after: String) {
+    cx.steps.borrow_mut().push(Step { rule: rule.to_owned(), before, after });
+}
+
+/// Whether two plans are shown to yield the same bag.
+fn prove_plans(
+    cx: &Cx<'_>,
+    builder: &mut Builder<'_>,
+    prover: &mut Prover<'_>,
+    left: &Plan,
+    right: &Plan,
+) -> Result<bool, Reason> {
+    // Where two rows determine each other, the two sides may have to keep different ones.
+    let mut forms = |keep_later: bool| -> Result<_, Reason> {
+        cx.keep_later.set(keep_later);
+        Ok((builder.query(left)?, builder.query(right)?))
+    };
+    let (first, other) = (forms(false), forms(true));
+    cx.keep_later.set(false);
+    let ((l, r), (other_l, other_r)) = match (first, other) {
+        (Ok(first), Ok(other)) => (first, other),
+        // That an order decides between rows can show in one form only.
+        (Ok(only), Err(Reason::NotDeterministic(_))) | (Err(Reason::NotDeterministic(_)), Ok(only)) => {
+            (only.clone(), only)
+        }
+        (Err(reason), _) | (_, Err(reason)) => return Err(reason),
+    };
+    let show = |form: &Nf| cx.show_terms(&form.terms);
+    step(cx, "normal form of the left query", String::new(), show(&l));
+    step(cx, "normal form of the right query", String::new(), show(&r));
+    let same_form = |a: &Nf, b: &Nf| canon::shape(&a.terms).text == canon::shape(&b.terms).text;
+    let mut holds = prover.prove(&l, &r);
+    if holds && show(&l) == show(&r) {
+        step(cx, "identical normal forms", show(&l), show(&r));
+    }
+    let (l_varies, r_varies) = (!same_form(&l, &other_l), !same_form(&r, &other_r));
+    if !holds && (l_varies || r_varies) {
+        cx.keep_later.set(true);
+        step(cx, "other normal form of the left query", String::new(), show(&other_l));
+        step(cx, "other normal form of the right query", String::new(), show(&other_r));
+        holds = prover.prove(&other_l, &other_r)
+            || (l_varies && r_varies && (prover.prove(&other_l, &r) || prover.prove(&l, &other_r)));
+    }
+    Ok(holds)
 }
 
 /// The plan without the columns that only serve the order.

@@ -72,6 +72,13 @@ impl Builder<'_> {
         Ok(rows)
     }
 
+    /// Whether rows of a closed plan that tie in the order are equal, so that a cut anywhere leaves nothing open.
+    pub(crate) fn order_decides(&mut self, input: &Plan, order: &[OrderKey]) -> Result<bool, Reason> {
+        let nf = self.query(input)?;
+        let keys = self.order_keys(&nf, order, &mut Vec::new())?;
+        Ok(self.is_total(&nf, &keys) || self.ties_are_equal(&nf, &keys))
+    }
+
     /// For each term the values that its row is ordered by.
     fn order_keys(&mut self, nf: &Nf, order: &[OrderKey], scopes: &mut Scopes) -> Result<Vec<Vec<V>>, Reason> {
         let keys = |term: &Term| {
