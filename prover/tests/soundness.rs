@@ -495,3 +495,36 @@ fn a_quotient_of_null_is_null_and_one_by_zero_is_anything() {
     never_proven(schema, &join("LEFT", "u.b / t.a IS NULL"), &join("LEFT", "u.b IS NULL"));
     never_proven(schema, "SELECT k FROM t WHERE a / b IS NULL", "SELECT k FROM t WHERE FALSE");
 }
+
+#[test]
+fn a_function_named_like_an_operator_is_none() {
+    let schema = "CREATE TABLE t(k INT PRIMARY KEY, s TEXT, r TEXT, d DATE, e DATE)";
+    for name in ["add", "mul", "ADD", "\"ADD\"", "\"MUL\"", "div", "\"DIV\""] {
+        for (a, b) in [("s", "r"), ("d", "e")] {
+            let call = |x: &str, y: &str| format!("SELECT {name}({x}, {y}) FROM t");
+            never_proven_or_read(schema, &call(a, b), &call(b, a));
+            let null =
+                |kind: &str| format!("SELECT t.k FROM t {kind} JOIN t AS u ON u.s = t.r WHERE {name}(t.s, u.s) = 'x'");
+            never_proven_or_read(schema, &null("LEFT"), &null(""));
+        }
+    }
+}
+
+#[test]
+fn a_float_of_32_bits_is_not_computed_with_as_one_of_64() {
+    let alone = "CREATE TABLE t(k INT PRIMARY KEY, a INT, f REAL, g FLOAT)";
+    let both = "CREATE TABLE t(k INT PRIMARY KEY, a INT, f REAL, d DOUBLE PRECISION)";
+    for (left, right) in [
+        ("SELECT f * f FROM t WHERE f = a", "SELECT f * a FROM t WHERE f = a"),
+        ("SELECT CAST(f AS TEXT) FROM t WHERE f = a", "SELECT CAST(a AS TEXT) FROM t WHERE f = a"),
+        ("SELECT SUM(f) FROM t WHERE f = a", "SELECT SUM(CAST(a AS DOUBLE PRECISION)) FROM t WHERE f = a"),
+    ] {
+        never_proven_or_read(alone, left, right);
+    }
+    assert!(lower::schema(both, &BTreeMap::new()).is_err(), "where the two meet, one is rounded");
+    let doubles = lower::schema("CREATE TABLE t(d DOUBLE PRECISION)", &BTreeMap::new()).expect("a schema");
+    assert!(lower::query(&doubles, "SELECT d FROM t WHERE CAST(d AS REAL) = d").is_err());
+    assert!(lower::query(&doubles, "SELECT CAST(d AS DOUBLE PRECISION) FROM t").is_ok());
+    assert!(proven(alone, "SELECT f FROM t WHERE f > 1", "SELECT f FROM t WHERE 1 < f"));
+    assert!(proven(alone, "SELECT MAX(f), COUNT(f) FROM t", "SELECT MAX(f), COUNT(f) FROM t WHERE f IS NOT NULL"));
+}

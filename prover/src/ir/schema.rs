@@ -45,6 +45,8 @@ pub struct Column {
     pub is_virtual: bool,
     /// Digits in all and after the point, for a DECIMAL that says both.
     pub decimal: Option<(u32, u32)>,
+    /// REAL, FLOAT and the like, which some engines keep in 32 bits and others in 64.
+    pub single: bool,
 }
 
 /// No two rows agree on all these columns, unless one of the columns is NULL.
@@ -66,6 +68,11 @@ pub struct ForeignKey {
 }
 
 impl Schema {
+    /// Whether a column is REAL, FLOAT or the like.
+    pub fn has_single(&self) -> bool {
+        self.tables.iter().flat_map(|table| &table.columns).any(|column| column.single)
+    }
+
     /// The table of this name, without regard to case.
     pub fn table(&self, name: &str) -> Option<TableId> {
         self.tables.iter().position(|t| t.name.eq_ignore_ascii_case(name))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sqlparser::ast;
 
-use crate::ir::{Assumption, Column, Expr, ForeignKey, Key, Schema, Table};
+use crate::ir::{Assumption, Column, Expr, ForeignKey, Key, Schema, Table, Type};
 
 use super::scope::{Field, Scope};
 use super::types::written;
@@ -54,6 +54,11 @@ pub(super) fn schema(ddl: &str, placeholders: &BTreeMap<String, String>) -> Resu
         schema.tables[table].checks.push(check);
     }
     add_placeholders(&mut schema, placeholders)?;
+    let is_double = |column: &Column| column.ty == Type::Double && !column.single;
+    if schema.has_single() && schema.tables.iter().flat_map(|t| &t.columns).any(is_double) {
+        // Where they meet, some engines round one to the other.
+        return no("REAL or FLOAT beside DOUBLE PRECISION");
+    }
     Ok(schema)
 }
 
@@ -208,8 +213,9 @@ impl<'a> Builder<'a> {
             return no(format!("two columns named {}", name.value));
         }
         let index = columns.len();
-        let decimal = ty.decimal();
-        columns.push(Column { name: name.value.clone(), ty: ty.family, not_null: false, is_virtual: false, decimal });
+        let (decimal, single) = (ty.decimal(), ty.is_single());
+        let name = name.value.clone();
+        columns.push(Column { name, ty: ty.family, not_null: false, is_virtual: false, decimal, single });
         for ast::ColumnOptionDef { name: _, option } in options {
             match option {
                 ast::ColumnOption::Null
@@ -507,7 +513,7 @@ fn add_placeholders(schema: &mut Schema, placeholders: &BTreeMap<String, String>
         let Some(table) = schema.table(table.trim()) else { return bad(name, text) };
         let columns = placeholder_columns(&format!("p {ty}"))?;
         let table = &mut schema.tables[table];
-        let [Column { ty, .. }] = columns.as_slice() else { return bad(name, text) };
+        let [Column { ty, single, .. }] = columns.as_slice() else { return bad(name, text) };
         if position(table, name).is_some() {
             return bad(name, text);
         }
@@ -517,6 +523,7 @@ fn add_placeholders(schema: &mut Schema, placeholders: &BTreeMap<String, String>
             not_null: false,
             is_virtual: true,
             decimal: None,
+            single: *single,
         });
     }
     Ok(())

@@ -352,6 +352,9 @@ impl Lowerer<'_> {
     /// A conversion that is written.
     pub(super) fn cast(&mut self, value: Expr, to: &ast::DataType) -> Result<Expr> {
         let to = written(to)?;
+        if to.is_single() {
+            return no(format!("a cast to {}, which some engines keep in 32 bits", to.name));
+        }
         if to.is_padded() {
             self.assumptions.insert(Assumption::NoPaddingOrTruncation);
         }

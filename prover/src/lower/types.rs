@@ -21,6 +21,11 @@ impl Written {
         decimal_size(&self.name)
     }
 
+    /// Whether it is a floating point type that some engines keep in 32 bits.
+    pub(super) fn is_single(&self) -> bool {
+        self.family == Type::Double && self.name != "double"
+    }
+
     /// Whether values are padded to a length.
     pub(super) fn is_padded(&self) -> bool {
         self.name.starts_with("char(")

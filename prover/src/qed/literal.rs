@@ -12,7 +12,7 @@ pub(super) fn family(name: &str) -> Type {
         "INT" | "INT2" | "INT4" | "INT8" | "INTEGER" | "BIGINT" | "SMALLINT" | "TINYINT" | "OID" | "REGPROC"
         | "REGCLASS" | "REGNAMESPACE" | "REGTYPE" => Type::Integer,
         "DECIMAL" | "NUMERIC" => Type::Decimal,
-        "FLOAT" | "FLOAT4" | "FLOAT8" | "DOUBLE" | "REAL" => Type::Double,
+        "FLOAT" | "FLOAT8" | "DOUBLE" => Type::Double,
         "VARCHAR" | "CHAR" | "STRING" | "TEXT" | "NAME" => Type::Text,
         "BOOL" | "BOOLEAN" => Type::Boolean,
         "DATE" => Type::Date,

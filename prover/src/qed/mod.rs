@@ -112,6 +112,7 @@ fn read_table(json: &Json, index: usize) -> Result<Table, Unsupported> {
             not_null: !nullable,
             is_virtual: false,
             decimal: None,
+            single: false,
         });
     }
     let mut keys = Vec::new();

@@ -38,6 +38,9 @@ pub struct Shape {
     pub joined: u32,
     /// Percentage of values drawn from those that the queries compare the very column with.
     pub compared: u32,
+    /// Rows of a table at least; 1 but for databases that are to reach a number the queries count up to. Then some
+    /// columns get many values and the others few.
+    pub least: usize,
 }
 
 impl Shape {
@@ -60,6 +63,20 @@ impl Shape {
             repeats: 20,
             joined: *if many { &[0, 90, 97, 100, 100] } else { &[0, 0, 0, 70, 100] }.choose(rng).unwrap_or(&0),
             compared: if many { 80 } else { 40 },
+            least: 1,
+        }
+    }
+
+    /// The same with tables of a row less to a few rows more than `threshold`, most of them in one group.
+    pub(super) fn tall(self, threshold: usize) -> Self {
+        Self {
+            rows: threshold + 3,
+            least: threshold.saturating_sub(1).max(1),
+            empty: 0,
+            values: self.values.min(2),
+            nulls: self.nulls / 3,
+            repeats: self.repeats / 2,
+            ..self
         }
     }
 }
@@ -98,6 +115,8 @@ struct Draw {
     others: BTreeMap<Type, Vec<Value>>,
     /// For each class of columns that are set equal, the value for each row number.
     joined: BTreeMap<usize, Vec<Value>>,
+    /// Columns of many values.
+    varied: BTreeSet<(TableId, usize)>,
 }
 
 impl<'s> Generator<'s> {
@@ -126,6 +145,11 @@ impl<'s> Generator<'s> {
         self.order.len()
     }
 
+    /// The numbers of rows that the queries count up to, least first.
+    pub(super) fn thresholds(&self) -> Vec<usize> {
+        self.pools.thresholds.iter().copied().collect()
+    }
+
     fn known_tables(&self) -> bool {
         self.pools.tables.iter().all(|table| *table < self.constraints.schema.tables.len())
     }
@@ -142,7 +166,7 @@ impl<'s> Generator<'s> {
             if rng.random_range(0..100) < shape.empty {
                 continue;
             }
-            for _ in 0..rng.random_range(1..=shape.rows.max(1)) {
+            for _ in 0..rng.random_range(shape.least..=shape.rows.max(shape.least)) {
                 if let Some(row) = self.row(*table, position, &draw, &db, rng, shape) {
                     db.tables[*table].push(row);
                 }
@@ -168,7 +192,11 @@ impl<'s> Generator<'s> {
             others.insert(ty, some(texts.iter().cloned().map(Value::Text), shape.values, rng));
         }
         others.insert(Type::Boolean, some([false, true].into_iter().map(Value::Bool), shape.values, rng));
-        let mut draw = Draw { numbers, others, joined: BTreeMap::new() };
+        let mut draw = Draw { numbers, others, joined: BTreeMap::new(), varied: BTreeSet::new() };
+        if shape.least > 1 {
+            let used = self.pools.used.iter().copied();
+            draw.varied = used.filter(|_| rng.random_bool(0.5)).collect();
+        }
         if shape.joined > 0 {
             for (column, class) in &self.pools.classes {
                 let values = draw.joined.remove(class).unwrap_or_default();
@@ -270,10 +298,15 @@ impl<'s> Generator<'s> {
         }
         // Few values do not make many keys, so later attempts draw from more.
         let widen = attempt > 0 && (facts.in_key || attempt > 2);
+        let most = i64::try_from(shape.rows.saturating_mul(2)).unwrap_or(i64::MAX);
+        if draw.varied.contains(&at) && matches!(column.ty, Type::Integer | Type::Decimal | Type::Double) {
+            return fit(&Value::int(rng.random_range(0..most)), &column.ty).unwrap_or_else(|| plain_value(&column.ty));
+        }
         let value = match &column.ty {
             Type::Integer | Type::Decimal | Type::Double | Type::Unknown if widen => {
                 let more = self.pools.numbers.iter().choose(rng).cloned();
-                more.filter(|_| attempt.is_multiple_of(2)).unwrap_or_else(|| Value::int(rng.random_range(0..8)))
+                more.filter(|_| attempt.is_multiple_of(2))
+                    .unwrap_or_else(|| Value::int(rng.random_range(0..most.max(8))))
             }
             Type::Decimal | Type::Double
                 if !self.pools.between.is_empty() && rng.random_range(0..100) < BETWEEN_PERCENT =>

@@ -11,6 +11,7 @@ mod tests;
 use std::collections::BTreeSet;
 
 use rand::SeedableRng;
+use rand::seq::IndexedRandom as _;
 use rand_chacha::ChaCha8Rng;
 
 use crate::Witness;
@@ -21,6 +22,12 @@ use constraints::Constraints;
 pub use constraints::satisfies;
 use generate::Generator;
 pub use generate::{Shape, random_database};
+
+/// A number of rows that databases have by chance.
+const SMALL: usize = 3;
+
+/// One database in so many is made to reach a number that the queries count up to.
+const TALL_EVERY: u32 = 3;
 
 /// What a search found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +50,8 @@ pub enum Search {
 pub fn search(schema: &Schema, left: &Query, right: &Query, seed: u64, trials: u32, fuel: u64) -> Search {
     let Ok(pair) = Pair::new(schema, left, right, fuel) else { return Search::Agrees { trials: 0, void: trials } };
     let generator = Generator::new(schema, [left, right]);
+    // Those that small tables reach anyway need no others.
+    let thresholds: Vec<usize> = generator.thresholds().into_iter().filter(|n| *n >= SMALL).collect();
     let mut opaque = BTreeSet::new();
     let (mut done, mut void, mut wanted) = (0, 0, trials);
     for trial in 0..trials.saturating_mul(3) {
@@ -54,7 +63,12 @@ pub fn search(schema: &Schema, left: &Query, right: &Query, seed: u64, trials: u
         let db = if trial == 0 {
             generator.empty()
         } else {
-            let shape = Shape::random(&mut rng, generator.tables_read());
+            let mut shape = Shape::random(&mut rng, generator.tables_read());
+            if trial % TALL_EVERY == 0
+                && let Some(threshold) = thresholds.choose(&mut rng)
+            {
+                shape = shape.tall(*threshold);
+            }
             generator.database(&mut rng, &shape)
         };
         let meaning = seed ^ u64::from(trial).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use num_rational::BigRational;
 
 use crate::eval::{constant, is_date};
-use crate::ir::{Child, CompareOp, Expr, OrderKey, Plan, Query, Schema, TableId, Type, Value};
+use crate::ir::{
+    Aggregate, AggregateFunction, Child, CompareOp, Expr, OrderKey, Plan, Query, Schema, TableId, Type, Value,
+};
 
 /// A column of a base table.
 type ColumnId = (TableId, usize);
@@ -29,10 +31,17 @@ pub(super) struct Pools {
     pub columns: BTreeMap<ColumnId, BTreeSet<Value>>,
     /// Columns whose values can matter.
     pub used: BTreeSet<ColumnId>,
+    /// Numbers of rows at which the queries may begin to differ: bounds of LIMIT, and what aggregates and the numbers of
+    /// rows are compared with.
+    pub thresholds: BTreeSet<usize>,
     /// Columns that are set equal, each with the number of its class.
     pub classes: BTreeMap<ColumnId, usize>,
     links: Vec<(ColumnId, ColumnId)>,
+    counts_rows: bool,
 }
+
+/// Thresholds beyond which the databases would become too large.
+const THRESHOLD_MAX: usize = 24;
 
 /// Numbers of a query beyond which what lies between them is left out.
 const NUMBERS_MAX: usize = 24;
@@ -72,6 +81,9 @@ impl Pools {
                 let origins: Vec<Origin> = (0..table.columns.len()).map(|c| Some((number, c))).collect();
                 table.checks.iter().for_each(|check| pools.expr(check, &mut vec![origins.clone()]));
             }
+        }
+        if !pools.counts_rows {
+            pools.thresholds.clear();
         }
         pools.between();
         pools.classify();
@@ -157,17 +169,26 @@ impl Pools {
                 }
                 let mut origins: Vec<Origin> = keys.iter().map(|k| origin(k, scopes)).collect();
                 // The extremes of a column are values of it, and other aggregates are often near to one.
-                origins.extend(aggregates.iter().map(|a| a.args.first().and_then(|e| origin(e, scopes))));
+                let counts =
+                    |a: &Aggregate| matches!(a.function, AggregateFunction::Count | AggregateFunction::CountStar);
+                let of_argument = |a: &Aggregate| a.args.first().and_then(|e| origin(e, scopes));
+                origins.extend(aggregates.iter().map(|a| if counts(a) { None } else { of_argument(a) }));
+                self.counts_rows |= aggregates.iter().any(counts);
                 scopes.pop();
                 origins
             }
-            Plan::Limit { input, order, .. } => {
+            Plan::Limit { input, order, limit, offset } => {
                 let origins = self.plan(input, scopes);
                 self.order(order, origins.clone(), scopes);
+                self.counts_rows = true;
+                for bound in [Some(*offset), limit.map(|n| offset.saturating_add(n))].into_iter().flatten() {
+                    self.threshold(usize::try_from(bound).ok());
+                }
                 origins
             }
             Plan::Window { input, functions } => {
                 let mut origins = self.plan(input, scopes);
+                self.counts_rows = true;
                 for function in functions {
                     self.exprs(&function.args, origins.clone(), scopes);
                     self.exprs(&function.partition, origins.clone(), scopes);
@@ -207,6 +228,11 @@ impl Pools {
                 }
                 self.compared(origin(a, scopes), b);
                 self.compared(origin(b, scopes), a);
+                for (side, other) in [(a, b), (b, a)] {
+                    if let (None, Some(Value::Int(n))) = (origin(side, scopes), constant_of(other)) {
+                        self.threshold(usize::try_from(n).ok());
+                    }
+                }
             }
             Expr::Quantified { row, query, .. } => {
                 if let Plan::Values { rows, .. } = &**query {
@@ -243,6 +269,10 @@ impl Pools {
                 }
             }
         }
+    }
+
+    fn threshold(&mut self, rows: Option<usize>) {
+        self.thresholds.extend(rows.filter(|rows| *rows <= THRESHOLD_MAX));
     }
 
     fn compared(&mut self, origin: Origin, with: &Expr) {

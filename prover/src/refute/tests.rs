@@ -14,6 +14,7 @@ fn table(name: &str, columns: &[(&str, Type, bool)]) -> Table {
         not_null: *not_null,
         is_virtual: false,
         decimal: None,
+        single: false,
     };
     Table {
         name: name.to_owned(),
@@ -267,4 +268,33 @@ fn decimals_between_whole_numbers_are_tried() {
     let query = |sql| crate::lower::query(&schema, sql).unwrap();
     let (left, right) = (query("SELECT a FROM t WHERE a > 1"), query("SELECT a FROM t WHERE a >= 2"));
     assert!(matches!(search(&schema, &left, &right, 1, 200, FUEL), Search::Differs(_)));
+}
+
+#[test]
+fn tables_are_as_tall_as_what_is_counted() {
+    let schema = crate::lower::schema(
+        "CREATE TABLE t(k INT PRIMARY KEY, a INT, b INT); CREATE TABLE u(a INT)",
+        &std::collections::BTreeMap::new(),
+    )
+    .unwrap();
+    for (left, right) in [
+        ("SELECT k FROM t ORDER BY k LIMIT 10", "SELECT k FROM t ORDER BY k LIMIT 11"),
+        ("SELECT a FROM t GROUP BY a HAVING COUNT(*) > 5", "SELECT a FROM t GROUP BY a HAVING COUNT(*) >= 5"),
+        (
+            "SELECT a FROM t GROUP BY a HAVING COUNT(DISTINCT b) > 5",
+            "SELECT a FROM t GROUP BY a HAVING COUNT(DISTINCT b) > 6",
+        ),
+        (
+            "SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a LIMIT 1 OFFSET 7)",
+            "SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a LIMIT 1 OFFSET 6)",
+        ),
+        (
+            "SELECT k FROM (SELECT k, ROW_NUMBER() OVER (ORDER BY k) AS n FROM t) AS s WHERE n <= 9",
+            "SELECT k FROM (SELECT k, ROW_NUMBER() OVER (ORDER BY k) AS n FROM t) AS s WHERE n < 9",
+        ),
+    ] {
+        let [l, r] = [left, right].map(|text| crate::lower::query(&schema, text).unwrap());
+        let found = search(&schema, &l, &r, 1, 200, FUEL);
+        assert!(matches!(found, Search::Differs(_)), "{left}\n{right}\n{found:?}");
+    }
 }

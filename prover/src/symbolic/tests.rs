@@ -10,6 +10,7 @@ fn table(name: &str, columns: &[(Type, bool)]) -> Table {
         not_null: *not_null,
         is_virtual: false,
         decimal: None,
+        single: false,
     };
     Table {
         name: name.to_owned(),

@@ -45,14 +45,16 @@ impl Builder<'_> {
             Expr::Literal(Value::Null, ty) => make::null(ty.clone()),
             Expr::Literal(value, ty) => Rc::new(Val::Lit(value.clone(), ty.clone())),
             Expr::Arithmetic(op, a, b, ty) => {
+                self.whole_doubles([a.ty(), b.ty()])?;
                 let (a, b) = (self.expr(a, scopes)?, self.expr(b, scopes)?);
                 let exact = matches!(ty, Type::Integer | Type::Decimal);
+                // No function has a name in capitals.
                 match op {
                     ArithmeticOp::Add if exact => make::arith(Op::Add, &a, &b, ty),
                     ArithmeticOp::Sub if exact => make::arith(Op::Sub, &a, &b, ty),
                     ArithmeticOp::Mul if exact => make::arith(Op::Mul, &a, &b, ty),
                     ArithmeticOp::Div => divide(a, b, ty),
-                    _ => subst::make_call(&format!("{op:?}").to_lowercase(), vec![a, b], ty, true),
+                    _ => subst::make_call(&format!("{op:?}").to_uppercase(), vec![a, b], ty, true),
                 }
             }
             Expr::Case { branches, otherwise, ty } => {
@@ -65,6 +67,7 @@ impl Builder<'_> {
             }
             Expr::Cast { value, to, target } => {
                 let written = value.ty();
+                self.whole_doubles([written.clone()])?;
                 if (written == Type::Decimal || written == Type::opaque()) && !to.is_numeric() {
                     return Err(Reason::Unsupported(format!("cast of a decimal to {target}, which shows its scale")));
                 }
@@ -72,6 +75,7 @@ impl Builder<'_> {
                 self.cast(value, &written, to, target)
             }
             Expr::Call { name, args, ty } => {
+                self.whole_doubles(args.iter().map(Expr::ty))?;
                 let symbol = call_symbol(name, args)?;
                 let args = self.exprs(args, scopes)?;
                 subst::make_call(&symbol, args, ty, STRICT.contains(&&name[..]))
@@ -99,6 +103,14 @@ impl Builder<'_> {
                 make::boolean(t, f)
             }
         })
+    }
+
+    /// An error where values of REAL are computed with: equal numbers of 32 and of 64 bits do not give equal results.
+    pub(super) fn whole_doubles(&self, operands: impl IntoIterator<Item = Type>) -> Result<(), Reason> {
+        if self.cx.schema.has_single() && operands.into_iter().any(|ty| ty == Type::Double) {
+            return Err(Reason::Unsupported("arithmetic on REAL or FLOAT, which may have 32 bits".to_owned()));
+        }
+        Ok(())
     }
 
     /// Conversions that keep the value (numbers to wider exact types, text to text) vanish; others have no meaning.
@@ -254,5 +266,5 @@ pub(super) fn divide(a: V, b: V, ty: &Type) -> V {
     }
     // What an engine makes of division by zero differs, NULL included. One of whole numbers is whole in some only.
     let ty = if *ty == Type::Integer { &Type::Decimal } else { ty };
-    subst::make_call("div", vec![a, b], ty, true)
+    subst::make_call("DIV", vec![a, b], ty, true)
 }
