@@ -73,7 +73,7 @@ impl Shape {
             rows: threshold + 3,
             least: threshold.saturating_sub(1).max(1),
             empty: 0,
-            values: self.values.min(2),
+            values: 1 + self.values % 2,
             nulls: self.nulls / 3,
             repeats: self.repeats / 2,
             ..self

@@ -284,6 +284,7 @@ fn tables_are_as_tall_as_what_is_counted() {
             "SELECT a FROM t GROUP BY a HAVING COUNT(DISTINCT b) > 5",
             "SELECT a FROM t GROUP BY a HAVING COUNT(DISTINCT b) > 6",
         ),
+        ("SELECT a FROM t GROUP BY a HAVING COUNT(b) > 5", "SELECT a FROM t GROUP BY a HAVING COUNT(DISTINCT b) > 5"),
         (
             "SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a LIMIT 1 OFFSET 7)",
             "SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a LIMIT 1 OFFSET 6)",
