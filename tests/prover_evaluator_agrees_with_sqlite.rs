@@ -100,6 +100,7 @@ fn shape(rng: &mut fuzz::Rng) -> Shape {
         repeats: 20,
         joined: 0,
         compared: 50,
+        least: 1,
     }
 }
 

@@ -134,7 +134,9 @@ impl<'a> SameCut<'a> {
             (
                 Plan::Limit { input: left, order, limit, offset },
                 Plan::Limit { input: right, order: other, limit: other_limit, offset: other_offset },
-            ) if (order, limit, offset) == (other, other_limit, other_offset) => Some(Self { left, right, order }),
+            ) if (order, limit, offset) == (other, other_limit, other_offset) && left.types() == right.types() => {
+                Some(Self { left, right, order })
+            }
             _ => None,
         }
     }

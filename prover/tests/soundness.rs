@@ -415,6 +415,11 @@ fn a_limit_counts_rows_and_ties() {
         ("SELECT (SELECT a FROM t ORDER BY a DESC NULLS FIRST LIMIT 1)", "SELECT MAX(a) FROM t"),
         ("SELECT (SELECT n FROM t ORDER BY n DESC LIMIT 1 OFFSET 1)", "SELECT MAX(n) FROM t"),
         ("SELECT n FROM t WHERE n = (SELECT MAX(n) FROM t)", "SELECT n FROM t ORDER BY n DESC LIMIT 1"),
+        // The same cut of rows of which one has more columns.
+        (
+            "SELECT b FROM (SELECT b, a FROM t ORDER BY b LIMIT 2) AS s",
+            "SELECT b FROM (SELECT b FROM t WHERE a = 1 ORDER BY b LIMIT 2) AS s",
+        ),
         // Set operations.
         (
             "SELECT b FROM u ORDER BY b LIMIT 2",
