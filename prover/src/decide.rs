@@ -24,6 +24,10 @@ pub(crate) fn decide(schema: &Schema, left: &Query, right: &Query, limits: &Limi
         return report;
     }
     prove(schema, left, right, limits, &mut report);
+    let beyond = refute::out_of_reach(schema, left, right);
+    if beyond > 0 {
+        report.caps.push(("rows counted beyond those of any random database".to_owned(), beyond));
+    }
     match (&mut report.verdict, searched) {
         // A proof counts only if the evaluator has seen the two queries agree.
         (Verdict::Proven(certificate), Search::Agrees { trials, .. }) if trials >= limits.trials.max(1) => {

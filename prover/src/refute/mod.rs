@@ -94,6 +94,11 @@ pub fn search(schema: &Schema, left: &Query, right: &Query, seed: u64, trials: u
     if opaque.is_empty() { Search::Agrees { trials: done, void } } else { Search::OnlyOpaque(opaque) }
 }
 
+/// How many numbers that the queries count rows up to, or cut at, no random database has that many rows for.
+pub fn out_of_reach(schema: &Schema, left: &Query, right: &Query) -> u64 {
+    pool::Pools::new(schema, [left, right]).out_of_reach
+}
+
 /// The minimised witness if the queries differ on a database that satisfies the schema.
 pub fn confirm(schema: &Schema, left: &Query, right: &Query, db: Database, fuel: u64) -> Option<Witness> {
     let pair = Pair::new(schema, left, right, fuel).ok()?;

@@ -34,6 +34,8 @@ pub(super) struct Pools {
     /// Numbers of rows at which the queries may begin to differ: bounds of LIMIT, and what aggregates and the numbers of
     /// rows are compared with.
     pub thresholds: BTreeSet<usize>,
+    /// How many of these are beyond what databases are made for.
+    pub out_of_reach: u64,
     /// Columns that are set equal, each with the number of its class.
     pub classes: BTreeMap<ColumnId, usize>,
     links: Vec<(ColumnId, ColumnId)>,
@@ -84,6 +86,7 @@ impl Pools {
         }
         if !pools.counts_rows {
             pools.thresholds.clear();
+            pools.out_of_reach = 0;
         }
         pools.between();
         pools.classify();
@@ -229,7 +232,7 @@ impl Pools {
                 self.compared(origin(a, scopes), b);
                 self.compared(origin(b, scopes), a);
                 for (side, other) in [(a, b), (b, a)] {
-                    if let (None, Some(Value::Int(n))) = (origin(side, scopes), constant_of(other)) {
+                    if let (None, Some(Value::Int(n @ 0..))) = (origin(side, scopes), constant_of(other)) {
                         self.threshold(usize::try_from(n).ok());
                     }
                 }
@@ -272,7 +275,10 @@ impl Pools {
     }
 
     fn threshold(&mut self, rows: Option<usize>) {
-        self.thresholds.extend(rows.filter(|rows| *rows <= THRESHOLD_MAX));
+        match rows {
+            Some(rows) if rows <= THRESHOLD_MAX => _ = self.thresholds.insert(rows),
+            _ => self.out_of_reach += 1,
+        }
     }
 
     fn compared(&mut self, origin: Origin, with: &Expr) {

@@ -299,3 +299,19 @@ fn tables_are_as_tall_as_what_is_counted() {
         assert!(matches!(found, Search::Differs(_)), "{left}\n{right}\n{found:?}");
     }
 }
+
+#[test]
+fn what_no_database_is_tall_enough_for_is_counted() {
+    let schema =
+        crate::lower::schema("CREATE TABLE t(k INT PRIMARY KEY, a INT)", &std::collections::BTreeMap::new()).unwrap();
+    for (text, beyond) in [
+        ("SELECT k FROM t ORDER BY k LIMIT 10", false),
+        ("SELECT k FROM t ORDER BY k LIMIT 100", true),
+        ("SELECT a FROM t GROUP BY a HAVING COUNT(*) > 100", true),
+        ("SELECT a FROM t GROUP BY a HAVING COUNT(*) > -1", false),
+        ("SELECT k FROM t WHERE a + 1 > 100", false),
+    ] {
+        let query = crate::lower::query(&schema, text).unwrap();
+        assert_eq!(out_of_reach(&schema, &query, &query) > 0, beyond, "{text}");
+    }
+}
