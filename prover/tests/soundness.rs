@@ -533,3 +533,14 @@ fn a_float_of_32_bits_is_not_computed_with_as_one_of_64() {
     assert!(proven(alone, "SELECT f FROM t WHERE f > 1", "SELECT f FROM t WHERE 1 < f"));
     assert!(proven(alone, "SELECT MAX(f), COUNT(f) FROM t", "SELECT MAX(f), COUNT(f) FROM t WHERE f IS NOT NULL"));
 }
+
+#[test]
+fn rows_of_two_sides_of_a_union_may_tie() {
+    let schema = "CREATE TABLE t(k INT PRIMARY KEY, a INT, b INT)";
+    let both = |second: &str| {
+        format!("SELECT k, a FROM (SELECT k, a FROM t UNION ALL SELECT k, b FROM t{second}) AS s ORDER BY k LIMIT 1")
+    };
+    never_proven(schema, &both(""), &both(""));
+    let apart = "SELECT k, a FROM (SELECT k, a FROM t WHERE a = 1 UNION ALL SELECT k, b FROM t WHERE a <> 1) AS s ORDER BY k LIMIT 1";
+    assert!(proven(schema, apart, &apart.replace("a <> 1", "NOT a = 1")));
+}
