@@ -1,11 +1,9 @@
 //! No shipped class disagrees with itself on the linked SQLite, and every class can run there or says why not.
 
-mod support;
-
+use crate::support::Caqtus;
 use caqtus::caq::fill::{Fill, TableFill};
 use caqtus::generate::expr::Node;
 use caqtus::sql::print::parse_query;
-use support::Caqtus;
 
 #[test]
 fn a_fixed_campaign_over_the_whole_catalogue_is_silent() {

@@ -1,8 +1,6 @@
 //! The contract with people and with other tools: exit codes, messages, JSON.
 
-mod support;
-
-use support::Caqtus;
+use crate::support::Caqtus;
 
 #[test]
 fn the_summary_has_every_field_that_tools_rely_on() {

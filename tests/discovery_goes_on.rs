@@ -1,10 +1,8 @@
 //! A discovery that is killed ends, when it is run again, in the same classes as one that was not.
 
-mod support;
-
+use crate::support::{Caqtus, kill, last_json, succeed, wait_until};
 use std::process::Stdio;
 use std::time::Duration;
-use support::{Caqtus, kill, last_json, succeed, wait_until};
 
 const DISCOVER: [&str; 9] = ["discover", "--llm", "rules", "--seeds", "4", "--max-depth", "10", "--quiet", "--json"];
 

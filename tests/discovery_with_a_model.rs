@@ -1,16 +1,12 @@
 //! Discovery with a model that a local server plays: however the answers come, the classes are the same; every fault is
 //! counted, nothing hangs, nothing is paid for twice, and the key appears nowhere.
 
-#[path = "support/model_server.rs"]
-mod model_server;
-mod support;
-
-use model_server::{ModelServer, Reply, Seen};
+use crate::support::model_server::{ModelServer, Reply, Seen};
+use crate::support::{Caqtus, last_json, processes_naming, succeed, wait_until};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
-use support::{Caqtus, last_json, processes_naming, succeed, wait_until};
 
 const KEY: &str = "sk-test-0123456789abcdef";
 

@@ -1,14 +1,12 @@
 //! Engines that are Python modules, shown with the SQLite that Python carries: one that works, and ones that break.
 
-mod support;
-
+use crate::support::{Caqtus, last_json};
 use caqtus::config::STATEMENT_LIMITS;
 use caqtus::dbms::python::Python;
 use caqtus::dbms::{Connection, ErrorClass, StatementLimits};
 use caqtus::sql::profile::Profile;
 use caqtus::sql::types::Value;
 use std::fs;
-use support::{Caqtus, last_json};
 
 /// A profile as a user writes one, with something that goes before each statement.
 fn profile(name: &str, before: &str) -> String {

@@ -1,8 +1,8 @@
 //! Every kind of engine survives what happens to it: statements that do not end, crashes, servers that go and come back,
 //! and what is not there is said.
 
-mod support;
-
+use crate::support::engines::{self, MariaServer, PgServer};
+use crate::support::{Caqtus, kill, processes_naming};
 use caqtus::catalogue;
 use caqtus::config::STATEMENT_LIMITS;
 use caqtus::dbms::target::Target;
@@ -11,8 +11,6 @@ use caqtus::sql::types::{SqlType, Value};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-use support::engines::{self, MariaServer, PgServer};
-use support::{Caqtus, kill, processes_naming};
 
 const SHORT: StatementLimits = StatementLimits { time_max_ms: 300, ..STATEMENT_LIMITS };
 

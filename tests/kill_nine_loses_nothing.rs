@@ -1,9 +1,7 @@
 //! A kill at any moment loses no finding and leaves no orphan, and the next run goes on.
 
-mod support;
-
+use crate::support::{Caqtus, kill, processes_naming, wait_until};
 use std::process::Stdio;
-use support::{Caqtus, kill, processes_naming, wait_until};
 
 /// Findings that were reduced. One that a kill caught before that is replaced by its reduced form later.
 fn findings(caqtus: &Caqtus) -> Vec<String> {

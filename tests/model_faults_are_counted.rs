@@ -1,9 +1,7 @@
 //! Whatever an endpoint does, asking it ends in an exchange or in a counted fault, within bounds, and without the key
 //! in anything that is kept or printed.
 
-#[path = "support/model_server.rs"]
-mod model_server;
-
+use crate::support::model_server::{ModelServer, Reply, Seen};
 use caqtus::llm::answer::{AnswerForm, extract, schema};
 use caqtus::llm::batch::{self, Batches, Results};
 use caqtus::llm::budget::{self, MicroUsd, Price};
@@ -12,7 +10,6 @@ use caqtus::llm::{
     Exchange, Fault, Key, Live, LiveConfig, Message, Model, ModelError, Outcome, PromptSource, Recorder, Replay,
     Request, Usage,
 };
-use model_server::{ModelServer, Reply, Seen};
 use serde_json::{Value, json};
 use std::process::Command;
 

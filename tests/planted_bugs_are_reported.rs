@@ -1,8 +1,6 @@
 //! A hunt reports every planted bug, in every way of printing results, and nothing where nothing is planted.
 
-mod support;
-
-use support::Caqtus;
+use crate::support::Caqtus;
 
 #[test]
 fn the_self_test_passes() {

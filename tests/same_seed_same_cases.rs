@@ -1,8 +1,6 @@
 //! The same seed gives byte-identical cases, in one process and in two.
 
-mod support;
-
-use support::Caqtus;
+use crate::support::Caqtus;
 
 #[test]
 fn cases_do_not_depend_on_the_run_or_the_number_of_workers() {

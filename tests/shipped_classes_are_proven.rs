@@ -1,12 +1,10 @@
 //! Every shipped class has recorded verdicts about its present text, none of them a refutation, and hunts use what is
 //! proven unless told otherwise.
 
-mod support;
-
+use crate::support::Caqtus;
 use caqtus::caq::proof::{Status, Verdict};
 use caqtus::catalogue;
 use prover::ir::Assumption;
-use support::Caqtus;
 
 /// Members proven at the last count. A change of the prover or of the classes may raise it; `make proofs` makes the
 /// records.

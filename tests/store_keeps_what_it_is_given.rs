@@ -1,9 +1,7 @@
 //! The store: classes go in and come out as they were, campaigns are recorded, and its private server comes and goes.
 
-mod support;
-
+use crate::support::{Caqtus, kill, last_json, processes_naming, succeed, wait_until};
 use caqtus::store::Store;
-use support::{Caqtus, kill, last_json, processes_naming, succeed, wait_until};
 
 /// Processes of the private server.
 fn servers(caqtus: &Caqtus) -> Vec<u32> {

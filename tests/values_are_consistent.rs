@@ -1,9 +1,7 @@
 //! An expression that has another value in some context is reported, with the two contexts named and the case made small.
 
-mod support;
-
+use crate::support::{Caqtus, engines};
 use serde_json::Value;
-use support::{Caqtus, engines};
 
 /// Hunts for a planted bug and returns the finding of a context.
 fn found(caqtus: &Caqtus, fault: &str, context: &str) -> Value {

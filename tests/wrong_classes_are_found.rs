@@ -1,9 +1,7 @@
 //! A class whose members are not equivalent shows within seconds on a right engine, so the shipped ones, which run for
 //! hours without a report, are at least not wrong in any such way.
 
-mod support;
-
-use support::Caqtus;
+use crate::support::Caqtus;
 
 /// Each of these looks right. The first two are the listings of the Argus paper's appendix C as printed.
 const WRONG: &str = r#"

@@ -1,8 +1,7 @@
 //! Running the program as a user does, each time with data and findings of its own.
 
-#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
-
 pub mod engines;
+pub mod model_server;
 
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,0 +1,18 @@
+//! Whole behaviours, each file named after the claim it defends. One program, so that everything is linked once.
+
+mod catalogue_holds_on_sqlite;
+mod command_line;
+mod discovery_goes_on;
+mod discovery_with_a_model;
+mod engines_in_python;
+mod engines_survive_faults;
+mod kill_nine_loses_nothing;
+mod model_faults_are_counted;
+mod planted_bugs_are_reported;
+mod prover_evaluator_agrees_with_sqlite;
+mod same_seed_same_cases;
+mod shipped_classes_are_proven;
+mod store_keeps_what_it_is_given;
+mod support;
+mod values_are_consistent;
+mod wrong_classes_are_found;
