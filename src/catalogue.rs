@@ -1,8 +1,8 @@
 //! What ships inside the binary: oracle classes with their proofs, snippets and dialect profiles from `corpus/`.
 
-use crate::caq::class::{ClassError, ClassText, OracleClass, parse_classes};
-use crate::caq::proof::{Record, RecordError, attach, parse_records};
-use crate::config::CatalogueSource;
+use crate::caq::class::{ClassError, ClassText, OracleClass, read_classes};
+use crate::caq::proof::{Pair, Record, RecordError, attach, parse_records};
+use crate::config::{CatalogueSource, matches_glob};
 use crate::corpus::snippet::{Snippet, SnippetError};
 use crate::sql::profile::{Profile, ProfileError};
 use include_dir::{Dir, include_dir};
@@ -112,19 +112,28 @@ pub fn shipped() -> Result<Catalogue, CatalogueError> {
 /// Classes and proofs from the given files; the shipped ones where none are given. Other classes do not get the shipped
 /// proofs.
 pub fn load(source: &CatalogueSource) -> Result<Catalogue, CatalogueError> {
+    load_matching(source, &[])
+}
+
+/// As [`load`], but only the classes whose names match one of the patterns, if there are any; the others are not checked,
+/// which takes most of the time.
+pub fn load_matching(source: &CatalogueSource, patterns: &[String]) -> Result<Catalogue, CatalogueError> {
+    let wanted = |name: &str| patterns.is_empty() || patterns.iter().any(|pattern| matches_glob(pattern, name));
     let shipped = source.catalogue.is_empty();
     let mut classes = if shipped {
         let files = CORPUS.get_dir("classes").map(Dir::files).into_iter().flatten();
-        merge(files.map(|f| (f.path().display().to_string(), f.contents_utf8().unwrap_or_default().to_owned())))?
+        let texts = files.map(|f| (f.path().display().to_string(), f.contents_utf8().unwrap_or_default().to_owned()));
+        merge(texts, &wanted)?
     } else {
         let files = source.catalogue.iter().map(|path| Ok((path.display().to_string(), read(path)?)));
-        merge(files.collect::<Result<Vec<_>, CatalogueError>>()?)?
+        merge(files.collect::<Result<Vec<_>, CatalogueError>>()?, &wanted)?
     };
-    let records = match &source.proofs {
+    let mut records = match &source.proofs {
         Some(path) => records(&path.display().to_string(), &read(path)?)?,
         None if shipped => records(PROOFS, text(PROOFS).unwrap_or_default())?,
         None => Vec::new(),
     };
+    records.retain(|record| Pair::parse(&record.id).is_none_or(|(class, _)| wanted(class)));
     let stale = attach(&mut classes, records);
     Ok(Catalogue { classes, stale })
 }
@@ -149,19 +158,26 @@ fn read(path: &Path) -> Result<String, CatalogueError> {
     std::fs::read_to_string(path).map_err(|source| CatalogueError::Read { path: path.display().to_string(), source })
 }
 
-fn merge(files: impl IntoIterator<Item = (String, String)>) -> Result<Vec<OracleClass>, ClassError> {
-    let mut all: Vec<OracleClass> = Vec::new();
+/// The wanted classes of some files, checked, by name. No two classes may have the same name.
+fn merge(
+    files: impl IntoIterator<Item = (String, String)>,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Result<Vec<OracleClass>, ClassError> {
+    let mut seen: BTreeMap<String, String> = BTreeMap::new();
+    let mut classes = Vec::new();
     for (path, text) in files {
-        for class in parse_classes(&path, &text)? {
-            if let Some(other) = all.iter().find(|c| c.name == class.name) {
-                let message = format!("{} has a class of the same name", other.file);
+        for class in read_classes(&path, &text)? {
+            if let Some(other) = seen.insert(class.name.clone(), path.clone()) {
+                let message = format!("{other} has a class of the same name");
                 return Err(ClassError::Class { file: path, class: class.name, message });
             }
-            all.push(class);
+            if wanted(&class.name) {
+                classes.push(OracleClass::new(&path, class)?);
+            }
         }
     }
-    all.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(all)
+    classes.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(classes)
 }
 
 #[derive(Serialize, Deserialize)]

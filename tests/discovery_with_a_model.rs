@@ -372,9 +372,9 @@ fn a_slow_endpoint_does_not_stop_ctrl_c() {
     let mut command = caqtus.command(&words);
     command.args(["--base-url", &server.base_url]).stdout(std::process::Stdio::piped());
     let child = command.spawn().expect("starts");
-    support::wait_until("it asks", || !server.seen().is_empty());
+    crate::support::wait_until("it asks", || !server.seen().is_empty());
     std::thread::sleep(Duration::from_millis(200));
-    support::kill("-INT", child.id());
+    crate::support::kill("-INT", child.id());
     let output = child.wait_with_output().expect("ends");
     assert_eq!(output.status.code(), Some(0));
     let summary = last_json(&String::from_utf8_lossy(&output.stdout));

@@ -196,14 +196,14 @@ fn servers_end_with_the_program_also_when_it_is_killed() {
         let data = caqtus.path("data");
         let executors = || processes_naming(&data).into_iter().filter(|pid| *pid != hunt.id()).collect::<Vec<u32>>();
         let servers = || executors().into_iter().flat_map(|pid| engines::servers_of(pid, target)).collect::<Vec<u32>>();
-        support::wait_until("a server runs", || !servers().is_empty());
+        crate::support::wait_until("a server runs", || !servers().is_empty());
         let (servers, executors) = (servers(), executors());
         for pid in executors {
             let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
         }
         kill("-KILL", hunt.id());
         hunt.wait().expect("ends");
-        support::wait_until("the server is gone", || servers.iter().all(|pid| !engines::is_alive(*pid)));
+        crate::support::wait_until("the server is gone", || servers.iter().all(|pid| !engines::is_alive(*pid)));
     }
 }
 
@@ -252,7 +252,7 @@ fn a_mariadb_server_is_left_as_it_was() {
     // A program that is killed: its executors notice, and if they were killed too, the next one cleans up.
     let own = || server.sql("SHOW DATABASES LIKE 'caqtus%'");
     let mut killed = caqtus.command(&[&["hunt", "--quiet"], &hunt[..]].concat()).spawn().expect("starts");
-    support::wait_until("databases are there", || own().lines().count() == 2);
+    crate::support::wait_until("databases are there", || own().lines().count() == 2);
     let executors: Vec<u32> =
         processes_naming(&caqtus.path("data")).into_iter().filter(|p| *p != killed.id()).collect();
     for pid in executors.into_iter().chain([killed.id()]) {
@@ -299,12 +299,12 @@ fn a_postgres_server_is_left_as_it_was() {
         .spawn()
         .expect("starts");
     let campaign = caqtus.path("caqtus-findings/campaign.json");
-    support::wait_until("cases ran", || {
+    crate::support::wait_until("cases ran", || {
         std::fs::read_to_string(&campaign)
             .is_ok_and(|text| text.contains("\"finished\":false") && !text.contains("\"pass\":0"))
     });
     drop(server);
-    support::wait_until("the hunt ends", || matches!(hunt.try_wait(), Ok(Some(_))));
+    crate::support::wait_until("the hunt ends", || matches!(hunt.try_wait(), Ok(Some(_))));
     let output = hunt.wait_with_output().expect("ended");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");

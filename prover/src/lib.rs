@@ -25,6 +25,7 @@ pub mod refute;
 pub mod smt;
 #[cfg(feature = "solver")]
 pub mod symbolic;
+pub mod walk;
 pub mod wire;
 
 use std::collections::BTreeSet;

@@ -12,7 +12,7 @@ use super::names::{Demand, Names, Placeholder, PlaceholderKind};
 use super::template::{Slot, Template};
 use crate::sql::print::{PrintError, parse_query, print_query};
 use crate::sql::types::SqlType;
-use crate::sql::walk::{ON, OVER, Walk, walk};
+use prover::walk::{ON, OVER, Walk, walk};
 use sqlparser::ast::{
     BinaryOperator, DataType, Distinct, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause,
     ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias,

@@ -169,11 +169,16 @@ impl MemberText {
     }
 }
 
-/// Reads a class file.
-pub fn parse_classes(file: &str, text: &str) -> Result<Vec<OracleClass>, ClassError> {
+/// Reads a class file, unchecked.
+pub fn read_classes(file: &str, text: &str) -> Result<Vec<ClassText>, ClassError> {
     let File { class } =
         toml::from_str(text).map_err(|source| ClassError::Toml { file: file.to_owned(), source: Box::new(source) })?;
-    class.into_iter().map(|class| OracleClass::new(file, class)).collect()
+    Ok(class)
+}
+
+/// Reads a class file and checks its classes.
+pub fn parse_classes(file: &str, text: &str) -> Result<Vec<OracleClass>, ClassError> {
+    read_classes(file, text)?.into_iter().map(|class| OracleClass::new(file, class)).collect()
 }
 
 /// Writes a class file.

@@ -14,6 +14,7 @@ use crate::triage::finding::Finding;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use serde::Serialize;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -67,10 +68,10 @@ pub(super) struct HuntArgs {
     /// A statement that still runs after this time, despite the limits inside the engine, is a hang
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     hang_after: Duration,
-    /// One JSON object as the last line of standard output
+    /// One JSON object as the last line of standard output; the summary for people goes to standard error
     #[arg(long)]
     json: bool,
-    /// No progress display
+    /// No progress display, and with --json no summary for people
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -118,10 +119,14 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
     }
     let summary = runtime.block_on(async { supervisor::hunt(plan, &mut display, interrupts()).await })?;
     display.0.finish();
+    let text = text(&summary);
     if args.json {
+        if !args.quiet {
+            eprint!("{text}");
+        }
         println!("{}", serde_json::to_string(&json(&summary))?);
     } else {
-        print(&summary);
+        print!("{text}");
     }
     if let Some(store) = store {
         runtime.block_on(record(store, &classes, &summary))?;
@@ -243,17 +248,21 @@ fn json(summary: &Summary) -> Json<'_> {
     }
 }
 
-fn print(summary: &Summary) {
+/// The summary for people.
+fn text(summary: &Summary) -> String {
+    let mut out = String::new();
     let Stats { outcomes, statements, cpu_ns, server_ns, oracles, .. } = &summary.stats;
-    println!("{} {}, seed {}", summary.dbms, summary.ready.version, summary.seed);
+    let _ = writeln!(out, "{} {}, seed {}", summary.dbms, summary.ready.version, summary.seed);
     if summary.ready.assumed > 0 {
-        println!(
+        let _ = writeln!(
+            out,
             "{} members are assumed to be equivalent to the rest of their class, without a proof: a difference may be \
              the class's fault",
             summary.ready.assumed
         );
     }
-    println!(
+    let _ = writeln!(
+        out,
         "{} cases, {statements} statements in {:.1} s ({:.1} CPU s{}): {:.0} cases per CPU second, {:.0} % inside the engine",
         outcomes.cases(),
         summary.elapsed.as_secs_f64(),
@@ -266,25 +275,30 @@ fn print(summary: &Summary) {
         summary.stats.cases_per_cpu_second(),
         summary.stats.engine_share() * 100.0,
     );
-    println!(
+    let _ = writeln!(
+        out,
         "pass {}, skipped {}, warning {}, fail {}",
         outcomes.pass, outcomes.skipped, outcomes.warning, outcomes.fail
     );
     for (reason, count) in &outcomes.reasons {
-        println!("  {count:>9}  {reason}");
+        let _ = writeln!(out, "  {count:>9}  {reason}");
     }
     for (oracle, OracleStats { cases, queries, refused, fail }) in oracles {
-        println!("{oracle}: {cases} cases, {queries} queries compared, {refused} left out as refused, {fail} failed");
+        let _ = writeln!(
+            out,
+            "{oracle}: {cases} cases, {queries} queries compared, {refused} left out as refused, {fail} failed"
+        );
     }
     let bugs = supervisor::group(&summary.findings);
     if bugs.is_empty() {
-        println!("no findings");
-        return;
+        let _ = writeln!(out, "no findings");
+        return out;
     }
-    println!("{} findings in {} groups of class and kind:", summary.findings.len(), bugs.len());
+    let _ = writeln!(out, "{} findings in {} groups of class and kind:", summary.findings.len(), bugs.len());
     for bug in bugs {
-        println!("  {:<14} {:<36} {}", bug.kind, bug.class, bug.dir);
+        let _ = writeln!(out, "  {:<14} {:<36} {}", bug.kind, bug.class, bug.dir);
     }
+    out
 }
 
 struct Display(ProgressLine);

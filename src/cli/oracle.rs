@@ -226,7 +226,7 @@ pub(super) fn run(args: OracleArgs) -> anyhow::Result<ExitCode> {
             })?;
         }
         OracleCommand::Pairs { classes, all, apart, source } => {
-            let classes = select(catalogue::load(&source.source())?.classes, &classes);
+            let classes = catalogue::load_matching(&source.source(), &classes)?.classes;
             let everywhere = catalogue::guaranteed_everywhere()?;
             let mut out = io::stdout().lock();
             for class in &classes {

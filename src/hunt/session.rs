@@ -149,7 +149,7 @@ impl Session {
             missing: missing.map(|probe| probe.name.clone()).collect(),
         };
         let classes = if choice.wants(caq::NAME) {
-            select(catalogue::load(&choice.source)?.classes, &choice.classes)
+            catalogue::load_matching(&choice.source, &choice.classes)?.classes
         } else {
             Vec::new()
         };

@@ -8,4 +8,3 @@ pub mod print;
 pub mod profile;
 pub mod schema;
 pub mod types;
-pub mod walk;

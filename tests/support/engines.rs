@@ -11,12 +11,12 @@ use tempfile::TempDir;
 const DUCKDB: &str = "1.4.5";
 
 /// A data directory that tests share, so that engines are fetched once.
-pub fn data_dir() -> PathBuf {
+pub(crate) fn data_dir() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("engines")
 }
 
 /// A DuckDB, fetched if it is not there.
-pub fn duckdb() -> String {
+pub(crate) fn duckdb() -> String {
     let target = format!("duckdb@{DUCKDB}");
     fs::create_dir_all(data_dir()).expect("a directory");
     let lock = fs::File::create(data_dir().join("install.lock")).expect("a lock");
@@ -31,12 +31,12 @@ pub fn duckdb() -> String {
 }
 
 /// Whether a process runs.
-pub fn is_alive(pid: u32) -> bool {
+pub(crate) fn is_alive(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
 /// The servers that a process started.
-pub fn servers_of(parent: u32, engine: &str) -> Vec<u32> {
+pub(crate) fn servers_of(parent: u32, engine: &str) -> Vec<u32> {
     let program = if engine == "postgres" { "postgres" } else { "mariadbd" };
     let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
     // Other threads of a test start servers too.
@@ -55,14 +55,14 @@ pub fn servers_of(parent: u32, engine: &str) -> Vec<u32> {
 }
 
 /// A server with passwords, reached through a socket.
-pub struct PgServer {
+pub(crate) struct PgServer {
     bin: PathBuf,
     dir: TempDir,
 }
 
 impl PgServer {
     /// Starts one.
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let bin = caqtus::server::postgres::newest().expect("PostgreSQL is installed").dir;
         let server = Self { bin, dir };
@@ -103,7 +103,7 @@ impl PgServer {
     }
 
     /// Runs statements as the administrator.
-    pub fn sql(&self, database: &str, sql: &str) -> String {
+    pub(crate) fn sql(&self, database: &str, sql: &str) -> String {
         let mut psql = Command::new(self.bin.join("psql"));
         psql.args(["-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "root", "-d", database, "-c", sql, "-h"]);
         let output = psql.arg(self.dir.path()).env("PGPASSWORD", "root").output().expect("runs");
@@ -112,7 +112,7 @@ impl PgServer {
     }
 
     /// Its address.
-    pub fn url(&self, user: &str, password: &str, database: &str) -> String {
+    pub(crate) fn url(&self, user: &str, password: &str, database: &str) -> String {
         format!("postgres://{user}:{password}@localhost/{database}?host={}", self.dir.path().display())
     }
 }
@@ -131,7 +131,7 @@ impl Drop for PgServer {
 }
 
 /// A MariaDB that listens on a port.
-pub struct MariaServer {
+pub(crate) struct MariaServer {
     child: Child,
     port: u16,
     dir: TempDir,
@@ -139,7 +139,7 @@ pub struct MariaServer {
 
 impl MariaServer {
     /// Starts one.
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         if let Some(owner) = account() {
             std::os::unix::fs::chown(dir.path(), Some(owner.user), Some(owner.group)).expect("chown");
@@ -178,12 +178,12 @@ impl MariaServer {
     }
 
     /// Runs statements as the administrator.
-    pub fn sql(&self, sql: &str) -> String {
+    pub(crate) fn sql(&self, sql: &str) -> String {
         self.run(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
     /// Its address.
-    pub fn url(&self, user: &str, password: &str) -> String {
+    pub(crate) fn url(&self, user: &str, password: &str) -> String {
         format!("mariadb://{user}:{password}@127.0.0.1:{}/", self.port)
     }
 }

@@ -1,7 +1,7 @@
 //! Running the program as a user does, each time with data and findings of its own.
 
-pub mod engines;
-pub mod model_server;
+pub(crate) mod engines;
+pub(crate) mod model_server;
 
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,12 +10,12 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// A scratch directory with the program's data in it.
-pub struct Caqtus {
-    pub dir: TempDir,
+pub(crate) struct Caqtus {
+    pub(crate) dir: TempDir,
 }
 
 impl Caqtus {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().expect("a scratch directory");
         // Started by root, the private store's server runs as somebody else, who must be able to reach it.
         let open = std::fs::Permissions::from_mode(0o755);
@@ -23,12 +23,12 @@ impl Caqtus {
         Self { dir }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
     /// The program with some words, not yet started.
-    pub fn command(&self, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_caqtus"));
         command.args(words).env("CAQTUS_DATA", self.path("data")).current_dir(self.dir.path());
         // Whatever the machine has set, each test has a store of its own.
@@ -36,12 +36,12 @@ impl Caqtus {
         command
     }
 
-    pub fn run(&self, words: &[&str]) -> Output {
+    pub(crate) fn run(&self, words: &[&str]) -> Output {
         self.command(words).output().expect("the program starts")
     }
 
     /// Runs a hunt with `--json` and returns its exit code and the object on its last line.
-    pub fn hunt(&self, words: &[&str]) -> (i32, Value) {
+    pub(crate) fn hunt(&self, words: &[&str]) -> (i32, Value) {
         let mut all = vec!["hunt", "--json", "--quiet"];
         all.extend(words);
         let output = self.run(&all);
@@ -54,7 +54,7 @@ impl Caqtus {
 }
 
 /// Runs the program and returns what it prints; it must end with this code.
-pub fn succeed(caqtus: &Caqtus, code: i32, words: &[&str]) -> String {
+pub(crate) fn succeed(caqtus: &Caqtus, code: i32, words: &[&str]) -> String {
     let output = caqtus.run(words);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -63,18 +63,18 @@ pub fn succeed(caqtus: &Caqtus, code: i32, words: &[&str]) -> String {
 }
 
 /// The object on the last line.
-pub fn last_json(text: &str) -> Value {
+pub(crate) fn last_json(text: &str) -> Value {
     serde_json::from_str(text.lines().last().unwrap_or_default()).unwrap_or_else(|e| panic!("{e}: {text}"))
 }
 
 /// Sends a signal to a process.
-pub fn kill(signal: &str, pid: u32) {
+pub(crate) fn kill(signal: &str, pid: u32) {
     let status = Command::new("kill").arg(signal).arg(pid.to_string()).status().expect("kill runs");
     assert!(status.success());
 }
 
 /// Processes whose command line names a path.
-pub fn processes_naming(path: &Path) -> Vec<u32> {
+pub(crate) fn processes_naming(path: &Path) -> Vec<u32> {
     let needle = path.display().to_string();
     let entries = std::fs::read_dir("/proc").expect("procfs");
     entries
@@ -88,7 +88,7 @@ pub fn processes_naming(path: &Path) -> Vec<u32> {
 }
 
 /// Waits until something holds.
-pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..2400 {
         if holds() {
             return;

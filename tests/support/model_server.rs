@@ -2,7 +2,6 @@
 //!
 //! Each connection serves one request: it gets the script's next reply, or the last one again when the script is over.
 
-#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 #![allow(clippy::needless_pass_by_value, reason = "scripts read best without references")]
 
 use serde_json::Value;
@@ -13,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// What one request is answered with.
 #[derive(Debug, Clone)]
-pub enum Reply {
+pub(crate) enum Reply {
     /// A whole response.
     Whole { status: u16, headers: Vec<(&'static str, String)>, body: String },
     /// A response that begins after a while.
@@ -29,15 +28,15 @@ pub enum Reply {
 }
 
 impl Reply {
-    pub fn ok(body: impl ToString) -> Self {
+    pub(crate) fn ok(body: impl ToString) -> Self {
         Self::status(200, body)
     }
 
-    pub fn status(status: u16, body: impl ToString) -> Self {
+    pub(crate) fn status(status: u16, body: impl ToString) -> Self {
         Self::Whole { status, headers: Vec::new(), body: body.to_string() }
     }
 
-    pub fn header(mut self, name: &'static str, value: impl ToString) -> Self {
+    pub(crate) fn header(mut self, name: &'static str, value: impl ToString) -> Self {
         if let Self::Whole { headers, .. } = &mut self {
             headers.push((name, value.to_string()));
         }
@@ -47,38 +46,38 @@ impl Reply {
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// Method and path.
-    pub line: String,
+    pub(crate) line: String,
     /// With names in lower case.
-    pub headers: Vec<(String, String)>,
-    pub body: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 impl Seen {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).expect("a body of JSON")
     }
 }
 
 /// The running server. It ends with the runtime that it was started in.
-pub struct ModelServer {
-    pub base_url: String,
+pub(crate) struct ModelServer {
+    pub(crate) base_url: String,
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
 impl ModelServer {
-    pub async fn start(script: Vec<Reply>) -> Self {
+    pub(crate) async fn start(script: Vec<Reply>) -> Self {
         Self::answering(move |number, _| script.get(number).or(script.last()).expect("a script with a reply").clone())
             .await
     }
 
     /// A server whose reply is a function of the request and its number.
-    pub async fn answering(reply: impl Fn(usize, &Seen) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn answering(reply: impl Fn(usize, &Seen) -> Reply + Send + Sync + 'static) -> Self {
         let reply: Arc<Script> = Arc::new(reply);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let base_url = format!("http://{}/v1", listener.local_addr().expect("an address"));
@@ -98,7 +97,7 @@ impl ModelServer {
     }
 
     /// The requests so far.
-    pub fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("no panic while it was held").clone()
     }
 }

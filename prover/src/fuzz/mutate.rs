@@ -5,13 +5,14 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, Distinct, Expr, Function, GroupByExpr, JoinConstraint, JoinOperator, Query, SetExpr, SetOperator,
-    SetQuantifier, TableFactor, UnaryOperator, Value, Visit, Visitor,
+    SetQuantifier, TableFactor, UnaryOperator, Value,
 };
 
 use super::rewrite::{aggregated, arguments, comparison};
 use super::schema::Schema;
 use super::tree::{replace_expr, replace_query};
 use super::{Rng, chance};
+use crate::walk::{ON, Walk, walk};
 
 /// Changes one random place; `false` if there was none.
 pub(super) fn mutate(rng: &mut Rng, schema: &Schema, query: &mut Query) -> bool {
@@ -21,7 +22,7 @@ pub(super) fn mutate(rng: &mut Rng, schema: &Schema, query: &mut Query) -> bool 
     let text = query.to_string();
     let grouped = ["GROUP BY", "COUNT(", "SUM(", "MIN(", "MAX(", "AVG("].iter().any(|word| text.contains(word));
     let mut uses = Uses::default();
-    let _ = Visit::visit(query, &mut uses);
+    let _ = walk(&mut query.clone(), &mut uses);
     // Another column beside groups might not be one of them.
     let columns = if grouped { BTreeMap::new() } else { uses.0 };
     replace_expr(rng, query, &|expr| expressions(expr, schema, &columns))
@@ -31,14 +32,12 @@ pub(super) fn mutate(rng: &mut Rng, schema: &Schema, query: &mut Query) -> bool 
 #[derive(Default)]
 struct Uses(BTreeMap<String, String>);
 
-impl Visitor for Uses {
-    type Break = ();
-
-    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+impl Walk for Uses {
+    fn table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
         if let TableFactor::Table { name, alias: Some(alias), .. } = factor {
             self.0.insert(alias.name.value.clone(), name.to_string());
         }
-        ControlFlow::Continue(())
+        ON
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Query, VisitMut, VisitorMut, visit_expressions_mut};
+use sqlparser::ast::{Expr, Query};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
 use super::Rng;
+use crate::walk::{ON, OVER, Walk, each_expr, walk};
 use rand::RngExt as _;
 
 /// The query of a text.
@@ -31,29 +32,39 @@ fn draw(rng: &mut Rng, counts: &[usize]) -> Option<(usize, usize)> {
     Some((site, rng.random_range(0..counts[site])))
 }
 
+struct Replace<'a> {
+    options: &'a dyn Fn(&Expr) -> Vec<String>,
+    /// Expressions until the one that is replaced.
+    left: usize,
+    choice: usize,
+    done: bool,
+}
+
+impl Walk for Replace<'_> {
+    fn expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if self.left > 0 {
+            self.left -= 1;
+            return ON;
+        }
+        if let Some(new) = (self.options)(expr).get(self.choice).and_then(|text| parse_expr(text)) {
+            *expr = new;
+            self.done = true;
+        }
+        OVER
+    }
+}
+
 /// Puts one of its options in the place of a random expression; `false` if no expression has any.
 pub(super) fn replace_expr(rng: &mut Rng, query: &mut Query, options: &dyn Fn(&Expr) -> Vec<String>) -> bool {
     let mut counts = Vec::new();
-    let mut copy = query.clone();
-    let _: ControlFlow<()> = visit_expressions_mut(&mut copy, |expr: &mut Expr| {
+    let _ = each_expr(query, |expr| {
         counts.push(options(expr).len());
-        ControlFlow::Continue(())
+        ON
     });
-    let Some((site, choice)) = draw(rng, &counts) else { return false };
-    let mut seen = 0;
-    let mut done = false;
-    let _: ControlFlow<()> = visit_expressions_mut(query, |expr: &mut Expr| {
-        if seen == site {
-            if let Some(new) = options(expr).get(choice).and_then(|text| parse_expr(text)) {
-                *expr = new;
-                done = true;
-            }
-            return ControlFlow::Break(());
-        }
-        seen += 1;
-        ControlFlow::Continue(())
-    });
-    done
+    let Some((left, choice)) = draw(rng, &counts) else { return false };
+    let mut replace = Replace { options, left, choice, done: false };
+    let _ = walk(query, &mut replace);
+    replace.done
 }
 
 type QueryOptions<'a> = &'a dyn Fn(&Query, bool) -> Vec<String>;
@@ -66,10 +77,8 @@ struct Blocks<'a> {
     done: bool,
 }
 
-impl VisitorMut for Blocks<'_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+impl Walk for Blocks<'_> {
+    fn query(&mut self, query: &mut Query) -> ControlFlow<()> {
         let options = (self.options)(query, self.depth == 0);
         self.depth += 1;
         let site = self.counts.len();
@@ -80,15 +89,15 @@ impl VisitorMut for Blocks<'_> {
                     *query = new;
                     self.done = true;
                 }
-                ControlFlow::Break(())
+                OVER
             }
-            _ => ControlFlow::Continue(()),
+            _ => ON,
         }
     }
 
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+    fn after_query(&mut self, _: &mut Query) -> ControlFlow<()> {
         self.depth -= 1;
-        ControlFlow::Continue(())
+        ON
     }
 }
 
@@ -96,9 +105,9 @@ impl VisitorMut for Blocks<'_> {
 pub(super) fn replace_query(rng: &mut Rng, query: &mut Query, options: QueryOptions<'_>) -> bool {
     let mut blocks = Blocks { options, counts: Vec::new(), target: None, depth: 0, done: false };
     let mut copy = query.clone();
-    let _ = VisitMut::visit(&mut copy, &mut blocks);
+    let _ = walk(&mut copy, &mut blocks);
     let Some(target) = draw(rng, &blocks.counts) else { return false };
     let mut blocks = Blocks { options, counts: Vec::new(), target: Some(target), depth: 0, done: false };
-    let _ = VisitMut::visit(query, &mut blocks);
+    let _ = walk(query, &mut blocks);
     blocks.done
 }

@@ -6,10 +6,10 @@
 
 use super::facts::{Col, Cx};
 use crate::sql::print::dialect;
-use crate::sql::walk::{ON, OVER, Walk, each_expr, walk};
+use prover::walk::{ON, OVER, Tree, Walk, each_expr, walk};
 use sqlparser::ast::{
     BinaryOperator, Distinct, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Join, JoinConstraint,
-    JoinOperator, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, VisitMut,
+    JoinOperator, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value,
 };
 use sqlparser::parser::Parser;
 use std::collections::{BTreeMap, BTreeSet};
@@ -435,7 +435,7 @@ pub(super) fn qualifiers(expr: &Expr) -> BTreeSet<String> {
 }
 
 /// The qualified names that a piece of a query uses, also inside its subqueries.
-pub(super) fn columns_of<T: VisitMut + Clone>(part: &T) -> BTreeSet<(String, String)> {
+pub(super) fn columns_of<T: Tree>(part: &T) -> BTreeSet<(String, String)> {
     let mut found = BTreeSet::new();
     // It never ends early.
     let _ = each_expr(part, |e| {

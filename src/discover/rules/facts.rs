@@ -7,7 +7,7 @@ use crate::caq::names::{Names, PlaceholderKind};
 use crate::caq::query::Caq;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::types::SqlType;
-use crate::sql::walk::{ON, Walk, walk};
+use prover::walk::{ON, Walk, walk};
 use rand::RngExt as _;
 use sqlparser::ast::{Cte, Query, SetExpr};
 use std::collections::BTreeSet;

@@ -4,7 +4,7 @@ use super::block::{Block, bare, column, expr};
 use super::facts::{Col, Cx, Facts};
 use crate::sql::print::parse_query;
 use crate::sql::types::SqlType;
-use crate::sql::walk;
+use prover::walk;
 use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query, Select, SelectItem, SetExpr,
     SetOperator, SetQuantifier, TableFactor, UnaryOperator, Value,

@@ -5,7 +5,7 @@
 use crate::caq::query::Caq;
 use crate::sql::print::parse_query;
 use crate::sql::schema::{Schema, Table, parse_schema};
-use crate::sql::walk::{ON, Walk, walk};
+use prover::walk::{ON, Walk, walk};
 use sqlparser::ast::{
     DataType, Expr, Ident, ObjectName, Query, Select, SelectItem, TableAlias, TableFactor, Value, ValueWithSpan,
 };

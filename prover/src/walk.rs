@@ -1,10 +1,10 @@
 //! One walk over syntax trees for everybody who looks at every part of one.
 //!
-//! sqlparser's visitors are compiled anew, all 1,400 functions of them, for each type that visits; a dozen such types
-//! are most of the time that this program takes to compile. Here the visitor is one type, and what it calls is a trait
-//! object.
+//! sqlparser's visitors are compiled anew, all 1,400 functions of them, for each type that visits and in each crate; a
+//! dozen such types are most of the time that a program takes to compile. Here the visitor is one type, what it calls is
+//! a trait object, and no function of this interface is generic over what is compiled.
 
-use sqlparser::ast::{Expr, ObjectName, Query, Select, TableFactor, ValueWithSpan, VisitMut, VisitorMut};
+use sqlparser::ast::{Expr, ObjectName, Query, Select, TableFactor, ValueWithSpan, VisitMut as _, VisitorMut};
 use std::ops::ControlFlow;
 
 /// Goes on.
@@ -57,13 +57,31 @@ pub trait Walk {
     }
 }
 
+/// A tree that can be walked over.
+pub trait Tree: Clone {
+    /// Walks over it; whether it went to the end.
+    fn accept(&mut self, walker: &mut dyn Walk) -> ControlFlow<()>;
+}
+
+impl Tree for Query {
+    fn accept(&mut self, walker: &mut dyn Walk) -> ControlFlow<()> {
+        self.visit(&mut Hooks(walker))
+    }
+}
+
+impl Tree for Expr {
+    fn accept(&mut self, walker: &mut dyn Walk) -> ControlFlow<()> {
+        self.visit(&mut Hooks(walker))
+    }
+}
+
 /// Walks over a tree; whether it went to the end.
-pub fn walk(tree: &mut impl VisitMut, walker: &mut dyn Walk) -> ControlFlow<()> {
-    tree.visit(&mut Hooks(walker))
+pub fn walk(tree: &mut impl Tree, walker: &mut dyn Walk) -> ControlFlow<()> {
+    tree.accept(walker)
 }
 
 /// Calls a function for every expression of a tree, also inside subqueries; whether it went to the end.
-pub fn each_expr<T: VisitMut + Clone>(tree: &T, mut see: impl FnMut(&Expr) -> ControlFlow<()>) -> ControlFlow<()> {
+pub fn each_expr<T: Tree>(tree: &T, mut see: impl FnMut(&Expr) -> ControlFlow<()>) -> ControlFlow<()> {
     struct Each<'a>(&'a mut dyn FnMut(&Expr) -> ControlFlow<()>);
     impl Walk for Each<'_> {
         fn expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
