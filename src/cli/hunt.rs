@@ -205,7 +205,16 @@ struct Json<'a> {
     restarts: u64,
     case_digest: String,
     findings: &'a [FoundReport],
-    bugs: Vec<&'a FoundReport>,
+    bugs: Vec<Bug<'a>>,
+}
+
+/// Findings that are likely one bug, by the smallest of them.
+#[derive(Serialize)]
+struct Bug<'a> {
+    #[serde(flatten)]
+    smallest: &'a FoundReport,
+    /// How many there are.
+    findings: usize,
 }
 
 #[derive(Serialize)]
@@ -244,9 +253,15 @@ fn json(summary: &Summary) -> Json<'_> {
         restarts: summary.restarts,
         case_digest: format!("{digest:016x}"),
         findings: &summary.findings,
-        bugs: supervisor::group(&summary.findings),
+        bugs: supervisor::group(&summary.findings)
+            .iter()
+            .map(|group| Bug { smallest: group[0], findings: group.len() })
+            .collect(),
     }
 }
+
+/// Lines of a script that the summary shows.
+const SCRIPT_LINES_MAX: usize = 40;
 
 /// The summary for people.
 fn text(summary: &Summary) -> String {
@@ -289,16 +304,45 @@ fn text(summary: &Summary) -> String {
             "{oracle}: {cases} cases, {queries} queries compared, {refused} left out as refused, {fail} failed"
         );
     }
-    let bugs = supervisor::group(&summary.findings);
-    if bugs.is_empty() {
-        let _ = writeln!(out, "no findings");
-        return out;
-    }
-    let _ = writeln!(out, "{} findings in {} groups of class and kind:", summary.findings.len(), bugs.len());
-    for bug in bugs {
-        let _ = writeln!(out, "  {:<14} {:<36} {}", bug.kind, bug.class, bug.dir);
-    }
+    bugs(&mut out, &summary.findings);
     out
+}
+
+/// The bugs found, the smallest script, and what to do with it.
+fn bugs(out: &mut String, findings: &[FoundReport]) {
+    let groups = supervisor::group(findings);
+    let Some(smallest) = groups.iter().map(|group| group[0]).min_by_key(|finding| finding.size) else {
+        out.push_str("no findings\n");
+        return;
+    };
+    let _ = writeln!(
+        out,
+        "\n{} findings of likely {} bugs, told apart by kind and by what makes them vanish:",
+        findings.len(),
+        groups.len()
+    );
+    for group in &groups {
+        let FoundReport { kind, cause, dir, .. } = group[0];
+        let _ = writeln!(out, "  {:>5}  {kind:<14}  {dir}  {cause}", group.len());
+    }
+    let dir = Path::new(&smallest.dir);
+    if let Ok(script) = std::fs::read_to_string(dir.join("repro.sql")) {
+        let _ = writeln!(out, "\nThe smallest script, {}:\n", dir.join("repro.sql").display());
+        for line in script.lines().take(SCRIPT_LINES_MAX) {
+            let _ = writeln!(out, "    {line}");
+        }
+        if script.lines().count() > SCRIPT_LINES_MAX {
+            out.push_str("    …\n");
+        }
+    }
+    let place = dir.parent().map_or_else(|| ".".to_owned(), |parent| parent.display().to_string());
+    let _ = writeln!(
+        out,
+        "\nNext:\n  caqtus bug show {id} --findings {place}                  the report\n  caqtus bug replay {id} --findings \
+         {place} --dbms TARGET  whether another version shows it\n  caqtus bug bisect {id} --findings {place} --install     \
+         the versions between which it came and went",
+        id = smallest.id
+    );
 }
 
 struct Display(ProgressLine);

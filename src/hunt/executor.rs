@@ -13,6 +13,7 @@ use crate::dbms::target::Target;
 use crate::dbms::{EngineError, ErrorClass};
 use crate::oracle::{Round, TestCase, TestQuery};
 use crate::rng::stream;
+use crate::triage::cause::cured_by;
 use crate::triage::confirm::{Replay, Run, broken_claim, build, note_results, repeats, replay, run};
 use crate::triage::features::features;
 use crate::triage::finding::{self, Finding, FindingKind, FindingQuery, QueryResult};
@@ -435,6 +436,12 @@ impl Executor {
         let mut finding = self.finding(round, &case, at, kind, &statements, &queries);
         finding.reduced = true;
         let connection = self.session.connection.as_mut();
+        if kind == FindingKind::WrongResult {
+            let runs: Vec<Run> = finding.queries.iter().map(Run::from).collect();
+            let switches = self.session.capabilities.switches.iter().map(AsRef::as_ref);
+            let mut tick = || self.recorder.note(at.block, u64::from(at.case), 0);
+            finding.cured_by = cured_by(connection, &statements, &runs, switches, &mut tick);
+        }
         if build(connection, &statements).is_ok() {
             note_results(connection, &mut finding.queries);
         }
@@ -488,6 +495,7 @@ impl Executor {
             queries,
             fillings: case.fills.iter().map(Fill::describe).collect(),
             features,
+            cured_by: Vec::new(),
             reduced: false,
         };
         finding.seal();

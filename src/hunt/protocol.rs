@@ -83,4 +83,10 @@ pub struct FoundReport {
     pub class: String,
     /// Its directory.
     pub dir: String,
+    /// What makes it vanish, or its class: findings of one kind and cause are taken for one bug.
+    #[serde(default)]
+    pub cause: String,
+    /// Characters of its statements and queries.
+    #[serde(default)]
+    pub size: usize,
 }

@@ -579,11 +579,16 @@ async fn replay_in_process(
     Ok(watch(command, plan.hang_after * REPLAY_FACTOR).await?.err())
 }
 
-/// Findings by class and kind, with the first of each as its example: the bugs, for now.
-pub fn group(findings: &[FoundReport]) -> Vec<&FoundReport> {
-    let mut groups: BTreeMap<(&str, &str), &FoundReport> = BTreeMap::new();
+/// Findings that are likely one bug: of one kind, with one cause. The most frequent first, each with the smallest first.
+pub fn group(findings: &[FoundReport]) -> Vec<Vec<&FoundReport>> {
+    let mut groups: BTreeMap<(&str, &str), Vec<&FoundReport>> = BTreeMap::new();
     for finding in findings {
-        groups.entry((&finding.class, &finding.kind)).or_insert(finding);
+        groups.entry((&finding.kind, &finding.cause)).or_default().push(finding);
     }
-    groups.into_values().collect()
+    let mut groups: Vec<_> = groups.into_values().collect();
+    for group in &mut groups {
+        group.sort_by_key(|finding| (finding.size, &finding.id));
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
+    groups
 }

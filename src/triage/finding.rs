@@ -137,6 +137,9 @@ pub struct Finding {
     pub fillings: Vec<String>,
     /// SQL features of the case.
     pub features: Vec<String>,
+    /// The optimizer switches that make a wrong result vanish, each turned alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cured_by: Vec<String>,
     /// Whether the case was reduced.
     pub reduced: bool,
 }
@@ -169,7 +172,14 @@ impl Finding {
             oracle: self.oracle.clone(),
             class: self.class.clone(),
             dir: dir.display().to_string(),
+            cause: self.cause(),
+            size: self.statements.iter().chain(self.queries.iter().map(|query| &query.sql)).map(String::len).sum(),
         }
+    }
+
+    /// What findings of one bug have in common, as far as is known: what cures them, or else the class.
+    fn cause(&self) -> String {
+        if self.cured_by.is_empty() { self.class.clone() } else { format!("right with {}", self.cured_by.join(", ")) }
     }
 
     /// The relation between the queries that does not hold.
@@ -228,6 +238,10 @@ impl Finding {
             ("target", format!("{} ({})", self.dbms, self.build_id)),
             ("seed, block, case", format!("{}, {}, {}", self.seed, self.block, self.case)),
             ("features", self.features.join(", ")),
+            (
+                "right with",
+                if self.cured_by.is_empty() { "no switch alone".to_owned() } else { self.cured_by.join(", ") },
+            ),
             ("reduced", if self.reduced { "yes" } else { "no" }.to_owned()),
         ] {
             let _ = writeln!(out, "| {name} | {value} |");

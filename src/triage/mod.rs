@@ -1,6 +1,7 @@
 //! From a failed check to a report: confirm, reduce, write down.
 
 pub mod bisect;
+pub mod cause;
 pub mod confirm;
 pub mod features;
 pub mod finding;
