@@ -1,5 +1,16 @@
--- Found by class intersect-is-null-safe-semi-join on SQLite 3.39.0 to 3.54.1 (and by hand wherever IS takes any operand).
--- The first two columns must be equal: IS is symmetric, and (5 NOT IN ()) is 1. The engine folds it to the literal TRUE
--- before it reads `3 IS TRUE`, which asks for the truth of 3.
+-- title: x IS (y NOT IN ()) is evaluated as x IS TRUE, which asks for the truth of x.
+-- engine: sqlite
+-- status: open
+-- found: class intersect-is-null-safe-semi-join on SQLite 3.39.0 to 3.54.1
+-- wrong: 3.39.0 to 3.54.1
+-- right: 3.17.0 to 3.38.2
+-- newest: 3.54.1, wrong
+-- cause: NOT IN () is folded to the literal TRUE before IS is read
+-- cure: none of the 32 bits of SQLITE_TESTCTRL_OPTIMIZATIONS
+-- must-be: "The IS and IS NOT operators work like = and != except when one or both of the operands are NULL." and "When
+--   the right operand is an empty set, ... the result of NOT IN is true" (SQLite documentation, SQL Language
+--   Expressions): 3 is not 1
+-- upstream: searched, none found
+-- expected: 0 | 0 | 0
+-- actual: 1 | 0 | 0
 SELECT 3 IS (5 NOT IN ()), (5 NOT IN ()) IS 3, 3 IS 1;
--- 3.54.1: 1 | 0 | 0
