@@ -1,4 +1,18 @@
--- Found by the class maximum-as-no-greater on MariaDB 10.11.19.
--- The server ends with signal 11.
+-- title: The server ends with signal 11 on a substring of FROM_BASE64 in the list of IN.
+-- engine: mariadb
+-- status: open
+-- found: class maximum-as-no-greater on MariaDB 10.11.19
+-- wrong: 10.2.11 to 11.8.9
+-- right: 10.1.23
+-- newest: 11.8.9, wrong
+-- cause: SUBSTR is computed while the list of IN is made ready, with a result of FROM_BASE64 that it cannot read
+-- cure: none of the flags of optimizer_switch, each turned over alone
+-- crash: got signal 11; Item_func_substr::val_str(String*) < Item_func_in::fix_in_vector() <
+--   Type_handler_string_result::Item_func_in_fix_comparator_compatible_types(THD*, Item_func_in*) const <
+--   Item_func_in::fix_length_and_dec(THD*) (11.8.9)
+-- must-be: no statement may end the server; "Returns 1 if expr is equal to any of the values in the IN list, else
+--   returns 0." (MariaDB documentation, IN)
+-- upstream: searched, none found
+-- expected: 0
+-- actual: crash
 SELECT 'a' IN ('b', SUBSTR(FROM_BASE64('QQ=='), 2));
--- 10.11.19: crash; it must be 0.

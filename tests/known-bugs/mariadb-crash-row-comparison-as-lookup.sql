@@ -1,5 +1,21 @@
--- Found by the class tlp-derived-table on MariaDB 10.11.19.
--- The server ends with signal 11 when a comparison of rows is the key that a split grouped derived table is searched by.
+-- title: The server ends with signal 11 when a comparison of rows is the key that a split grouped derived table is
+--   searched by.
+-- engine: mariadb
+-- status: open
+-- found: class tlp-derived-table on MariaDB 10.11.19
+-- wrong: 10.11.5 to 11.8.9
+-- right: 10.2.11 (10.1.23 has no WITH)
+-- newest: 11.8.9, wrong
+-- cause: the comparison of rows that is pushed into the derived table as its key is not set up there
+-- cure: optimizer_switch='split_materialized=off'; optimizer_switch='derived_with_keys=off'
+-- crash: got signal 11; Item_func_eq::val_bool() < join_read_key2(THD*, st_join_table*, TABLE*, st_table_ref*) <
+--   sub_select < st_join_table::preread_init() (11.8.9)
+-- must-be: no statement may end the server; (2, 7) = (7, 1) is 0, and t is empty, so that the outer join pads:
+--   "Evaluates both SQL expressions and returns 1 if they are equal, 0 if they are not equal" (MariaDB documentation,
+--   =)
+-- upstream: searched, none found for a row; kin: MDEV-30711 (a crash in add_keyuses_for_splitting(), pull request
+--   MariaDB/server#4190, merged)
+-- expected: NULL
+-- actual: crash
 CREATE TABLE t(a INT PRIMARY KEY, b INT) PARTITION BY KEY() PARTITIONS 3;
 WITH v AS (SELECT 7 AS a) SELECT s.n FROM v LEFT JOIN (SELECT a, SUM(b) AS n FROM t GROUP BY a) AS s ON s.a = ((2, v.a) = (v.a, 1));
--- 10.11.19: crash; it must be NULL. With split_materialized=off it is.

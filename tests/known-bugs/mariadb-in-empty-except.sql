@@ -1,4 +1,15 @@
--- Found by the class in-and-not-in-empty-subquery on MariaDB 10.11.19.
--- IN over an empty EXCEPT or INTERSECT is NULL.
+-- title: IN over an empty EXCEPT or INTERSECT is NULL.
+-- engine: mariadb
+-- status: open
+-- found: class in-and-not-in-empty-subquery on MariaDB 10.11.19
+-- wrong: 10.11.5 to 11.8.9
+-- right: none of those tried (10.1.23 and 10.2.11 have no EXCEPT)
+-- newest: 11.8.9, wrong
+-- cause: the temporary table still holds the NULL that the second query takes away
+-- cure: none of the flags of optimizer_switch, each turned over alone, nor any of 20 other settings
+-- must-be: "IN evaluates to FALSE if the subquery returns no rows." (MariaDB documentation, Subqueries with IN and NOT
+--   IN)
+-- upstream: searched, none found
+-- expected: 0 | 0
+-- actual: NULL | 0
 SELECT 3 IN (SELECT NULL EXCEPT SELECT NULL), 3 IN (SELECT * FROM (SELECT NULL EXCEPT SELECT NULL) AS d);
--- 10.11.19: NULL, 0; it must be 0, 0.

@@ -1,4 +1,15 @@
--- Found by the oracle consistency (folded-row against scan) on MariaDB 10.11.19.
--- A negative TIME of a temporary table is positive as a DOUBLE: 24 bits are read without their sign.
+-- title: A negative TIME of a temporary table is positive as a DOUBLE.
+-- engine: mariadb
+-- status: open
+-- found: oracle consistency (folded-row against scan) on MariaDB 10.11.19
+-- wrong: 10.1.23 to 11.8.9
+-- right: none of those tried
+-- newest: 11.8.9, wrong
+-- cause: the three bytes of the stored TIME are read without their sign
+-- cure: none of the flags of optimizer_switch, each turned over alone, nor any of 20 other settings
+-- must-be: "A time. The range is '-838:59:59.999999' to '838:59:59.999999'." (MariaDB documentation, TIME): negative
+--   times have negative numbers, as in the second column
+-- upstream: searched, none found
+-- expected: -12:34:56 | -123456 | -123456 | NULL
+-- actual: -12:34:56 | -123456 | 16653760 | 7.221512301680109
 SELECT a, a + 0, a + 0e0, LOG10(a) FROM (SELECT TIME '-12:34:56' AS a) AS d;
--- 10.11.19: (-12:34:56, -123456, 16653760, 7.22); the last two must be -123456 and NULL, as of a column of a table.

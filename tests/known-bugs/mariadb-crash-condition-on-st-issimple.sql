@@ -1,0 +1,17 @@
+-- title: The server ends with signal 11 when a condition on ST_IsSimple or ST_IsRing is pushed into a derived table.
+-- engine: mariadb
+-- status: open
+-- found: class norec-left-join-placeholder and 30 others on MariaDB 10.11.19
+-- wrong: 10.2.11 to 11.8.9
+-- right: 10.1.23
+-- newest: 11.8.9, wrong
+-- cause: the copy of the function that is pushed down shares or lacks what the original computes in
+-- cure: optimizer_switch='condition_pushdown_for_derived=off'
+-- crash: got signal 11; Item_func_issimple::val_int() < Type_handler_int_result::Item_val_bool(Item*) const <
+--   Item_func_truth::val_bool() (11.8.9)
+-- must-be: no statement may end the server; "Returns true if the given Geometry has no anomalous geometric points"
+--   (MariaDB documentation, ST_IsSimple)
+-- upstream: searched, none found
+-- expected: 1
+-- actual: crash
+SELECT 1 FROM (SELECT ST_IsSimple(ST_GeomFromText('LINESTRING(0 0, 1 1)')) AS b UNION ALL SELECT 0) AS s WHERE b;

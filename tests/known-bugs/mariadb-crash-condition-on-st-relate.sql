@@ -1,0 +1,17 @@
+-- title: The server ends with signal 11 when a condition on ST_Relate is pushed into a derived table.
+-- engine: mariadb
+-- status: open
+-- found: class norec-left-join-placeholder and 30 others on MariaDB 10.11.19
+-- wrong: 10.2.11 to 11.8.9
+-- right: 10.1.23
+-- newest: 11.8.9, wrong
+-- cause: the copy of the function that is pushed down shares or lacks what the original computes in
+-- cure: optimizer_switch='condition_pushdown_for_derived=off'
+-- crash: got signal 11; Item_func_spatial_relate::val_bool() < Item_func_truth::val_bool() (11.8.9)
+-- must-be: no statement may end the server; the two points have nothing in common, so that the first T does not hold:
+--   "Returns true if Geometry g1 is spatially related to Geometry g2 by testing for intersections ... as specified by
+--   the values in intersection matrix pattern i." (MariaDB documentation, ST_RELATE)
+-- upstream: searched, none found
+-- expected: -
+-- actual: crash
+SELECT 1 FROM (SELECT ST_Relate(POINT(2, 0), POINT(0, 0), 'TTTTTTTTT') AS b UNION ALL SELECT 0) AS s WHERE b;
