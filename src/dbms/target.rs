@@ -12,6 +12,8 @@ use crate::catalogue;
 use crate::config::note_password;
 use crate::server::{ServerError, mysql, postgres};
 use crate::sql::profile::{Profile, ProfileError, Wire};
+use percent_encoding::percent_decode_str;
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -128,12 +130,30 @@ impl FromStr for Target {
     }
 }
 
-/// The rest of a URL without its password, which is noted: names of targets are written to files and reports.
+/// The rest of a URL without its password, which is noted: names of targets are written to files and reports. It may
+/// stand before the host or among the parameters, percent-encoded as all of a URL.
 fn take_password(rest: &str) -> String {
-    let Some((login, place)) = rest.rsplit_once('@') else { return rest.to_owned() };
-    let Some((user, password)) = login["://".len()..].split_once(':') else { return rest.to_owned() };
-    note_password(password);
+    let rest = match rest.split_once('?') {
+        Some((place, parameters)) if !parameters.contains('@') => {
+            let (passwords, others): (Vec<&str>, Vec<&str>) =
+                parameters.split('&').partition(|parameter| parameter.starts_with("password="));
+            for password in passwords {
+                note_password(&decoded(&password["password=".len()..]));
+            }
+            let others = others.join("&");
+            if others.is_empty() { place.to_owned() } else { format!("{place}?{others}") }
+        }
+        _ => rest.to_owned(),
+    };
+    let Some((login, place)) = rest.rsplit_once('@') else { return rest };
+    let Some((user, password)) = login["://".len()..].split_once(':') else { return rest };
+    note_password(&decoded(password));
     format!("://{user}@{place}")
+}
+
+/// A part of a URL as it is meant: `%40` is `@`. What decodes to no text is left as it is.
+fn decoded(part: &str) -> Cow<'_, str> {
+    percent_decode_str(part).decode_utf8().unwrap_or(Cow::Borrowed(part))
 }
 
 impl fmt::Display for Target {
@@ -274,6 +294,17 @@ mod tests {
         let target: Target = "postgresql://me:secret@host:5432/db".parse().expect("a target");
         assert_eq!(target.to_string(), "postgres://me@host:5432/db");
         assert_eq!(password().as_deref(), Some("secret"));
+        assert_eq!(decoded("p%40ss%2Fw%25rd%3A%20%C3%BC"), "p@ss/w%rd: ü");
+        // A password that nobody encoded, and bytes that are no text.
+        assert_eq!((&*decoded("100%"), &*decoded("%ff")), ("100%", "%ff"));
+        let hidden = [
+            "postgres://me:a%40b@host/db?sslmode=prefer&password=c",
+            "postgres://me@host/db?password=c&sslmode=prefer",
+        ];
+        for url in hidden {
+            let target: Target = url.parse().expect("a target");
+            assert_eq!(target.to_string(), "postgres://me@host/db?sslmode=prefer");
+        }
         let error = "orakel://me:secret@host/db".parse::<Target>().expect_err("unknown").to_string();
         assert!(!error.contains("secret"), "{error}");
     }
