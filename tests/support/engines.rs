@@ -1,6 +1,13 @@
-//! Engines for tests: one DuckDB library for all, and PostgreSQL servers that tests have to themselves.
+//! Engines for tests: fetched once for all of them, and servers that tests have to themselves.
+//!
+//! A test whose engine cannot be had, because there is no network and it was not fetched before, returns early. That it did is
+//! said past the harness, which knows no skipped tests that run, and written where `make test` counts it.
 
+use caqtus::server::mysql::Programs;
+use mysql::prelude::Queryable as _;
+use mysql::{Conn, OptsBuilder};
 use std::fs;
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -10,24 +17,65 @@ use tempfile::TempDir;
 /// The version of DuckDB that tests use.
 const DUCKDB: &str = "1.4.5";
 
+/// The version of MariaDB that tests use on a machine without one.
+const MARIADB: &str = "10.11";
+
 /// A data directory that tests share, so that engines are fetched once.
 pub(crate) fn data_dir() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("engines")
 }
 
-/// A DuckDB, fetched if it is not there.
-pub(crate) fn duckdb() -> String {
-    let target = format!("duckdb@{DUCKDB}");
-    fs::create_dir_all(data_dir()).expect("a directory");
-    let lock = fs::File::create(data_dir().join("install.lock")).expect("a lock");
+/// A DuckDB.
+pub(crate) fn duckdb() -> Option<String> {
+    engine(&format!("duckdb@{DUCKDB}"))
+}
+
+/// The MariaDB of the machine, or one that is fetched.
+pub(crate) fn mariadb() -> Option<String> {
+    if Programs::found().is_ok() { Some("mariadb".to_owned()) } else { engine(&format!("mariadb@{MARIADB}")) }
+}
+
+/// The target of an engine's version, whatever the data directory, fetched if it is not there. `None` if that is not
+/// possible: then the test that asked is to end, and counts as skipped.
+pub(crate) fn engine(name: &str) -> Option<String> {
+    match fetched(name, &data_dir(), &[]) {
+        Ok(target) => Some(target),
+        Err(why) => {
+            skip(&why);
+            None
+        }
+    }
+}
+
+/// The target of an engine's version below a data directory, or why it cannot be fetched on this machine.
+pub(crate) fn fetched(name: &str, data_dir: &Path, environment: &[(&str, &str)]) -> Result<String, String> {
+    fs::create_dir_all(data_dir).expect("a directory");
+    let lock = fs::File::create(data_dir.join("install.lock")).expect("a lock");
     lock.lock().expect("locks");
-    let output = Command::new(env!("CARGO_BIN_EXE_caqtus"))
-        .args(["dbms", "install", &target, "--data-dir"])
-        .arg(data_dir())
-        .output()
-        .expect("starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    target
+    let mut install = Command::new(env!("CARGO_BIN_EXE_caqtus"));
+    install.args(["dbms", "install", name, "--data-dir"]).arg(data_dir).envs(environment.iter().copied());
+    let output = install.output().expect("starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        let path = stdout.trim().split("  ").nth(1).expect("a path").split(';').next().unwrap_or_default().to_owned();
+        let engine = name.split('@').next().unwrap_or_default();
+        return Ok(format!("{engine}:{}", path.trim_end_matches('/')));
+    }
+    let cannot = ["does not reach its registry", "is not installed; install it"].iter().any(|why| said.contains(why));
+    assert!(cannot, "{name}: {said}");
+    Err(format!("{name} cannot be fetched: {}", said.lines().last().unwrap_or_default()))
+}
+
+/// Says that the test that runs on this thread is skipped.
+fn skip(why: &str) {
+    let thread = std::thread::current();
+    let line = format!("{} is skipped: {why}\n", thread.name().unwrap_or("a test"));
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    if let Some(path) = std::env::var_os("CAQTUS_SKIPPED") {
+        let file = fs::OpenOptions::new().create(true).append(true).open(&path);
+        file.and_then(|mut file| file.write_all(line.as_bytes())).expect("the list of skipped tests");
+    }
 }
 
 /// Whether a process runs.
@@ -138,43 +186,48 @@ pub(crate) struct MariaServer {
 }
 
 impl MariaServer {
-    /// Starts one.
-    pub(crate) fn start() -> Self {
+    /// Starts one, if there is one.
+    pub(crate) fn start() -> Option<Self> {
+        let programs = match mariadb()?.strip_prefix("mariadb:") {
+            Some(place) => Programs::below(Path::new(place)).expect("programs"),
+            None => Programs::found().expect("programs"),
+        };
         let dir = tempfile::tempdir().expect("a directory");
         if let Some(owner) = account() {
             std::os::unix::fs::chown(dir.path(), Some(owner.user), Some(owner.group)).expect("chown");
         }
-        let command = |program: &str| {
-            let mut command = Command::new(caqtus::server::find_program(program).expect("MariaDB is installed"));
-            command
-                .arg("--no-defaults")
-                .arg(format!("--datadir={}", dir.path().join("data").display()))
-                .current_dir("/");
-            if let Some(account) = account() {
-                command.gid(account.group).uid(account.user);
-            }
+        let command = |program: &Path| {
+            let mut command = programs.command(program, account());
+            command.arg(format!("--datadir={}", dir.path().join("data").display()));
             command
         };
-        let mut install = command("mariadb-install-db");
+        let mut install = command(programs.install.as_ref().expect("MariaDB's script"));
         let output =
             install.args(["--auth-root-authentication-method=normal", "--skip-test-db"]).output().expect("runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
-        let mut start = command("mariadbd");
+        let mut start = command(&programs.server);
         start.args(["--bind-address=127.0.0.1", "--skip-log-bin", "--innodb-flush-method=nosync"]);
         start.arg(format!("--port={port}")).arg(format!("--socket={}", dir.path().join("sock").display()));
         let child = start.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
         let server = Self { child, port, dir };
         super::wait_until("it answers", || server.run("SELECT 1").is_ok());
-        server
+        Some(server)
     }
 
-    fn run(&self, sql: &str) -> Result<String, String> {
-        let mut client = Command::new(caqtus::server::find_program("mariadb").expect("the client is installed"));
-        client.args(["--no-defaults", "-uroot", "-N", "-e", sql, "-S"]);
-        let output = client.arg(self.dir.path().join("sock")).output().expect("runs");
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
+    /// The rows of all statements, a line for each.
+    fn run(&self, sql: &str) -> Result<String, mysql::Error> {
+        let options = OptsBuilder::new().user(Some("root")).socket(self.dir.path().join("sock").to_str());
+        let mut connection = Conn::new(options)?;
+        let mut result = connection.query_iter(sql)?;
+        let mut text = String::new();
+        while let Some(set) = result.iter() {
+            for row in set {
+                let values = row?.unwrap().into_iter().map(|value| value.as_sql(true).trim_matches('\'').to_owned());
+                text += &(values.collect::<Vec<_>>().join("\t") + "\n");
+            }
+        }
+        Ok(text)
     }
 
     /// Runs statements as the administrator.

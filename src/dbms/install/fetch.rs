@@ -6,6 +6,7 @@ use crate::dbms::python;
 use serde::Deserialize;
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -55,6 +56,7 @@ pub(super) fn make(
             Ok(Some(made))
         }
         (_, Package::Apt(names)) => debian(work, names),
+        (_, Package::Debian { release, packages }) => debian_release(work, release, packages),
         (_, Package::Maven(artifact)) => maven(work, artifact),
         _ => Ok(None),
     }
@@ -80,7 +82,7 @@ fn sqlite_source(package: &Package, work: &Path) -> Result<Option<PathBuf>, Inst
             }
             Ok(find_file(work, &|name| name == "sqlite3.c"))
         }
-        Package::Maven(_) | Package::Apt(_) | Package::Wheel(_) => Ok(None),
+        Package::Maven(_) | Package::Apt(_) | Package::Debian { .. } | Package::Wheel(_) => Ok(None),
     }
 }
 
@@ -150,32 +152,104 @@ fn crate_source(work: &Path, number: &str) -> Result<Option<PathBuf>, InstallErr
 
 /// Fetches a package through npm and unpacks it into `package`.
 fn npm(work: &Path, name: &str, number: &str) -> Result<(), InstallError> {
-    let packed = run(Command::new("npm").args(["pack", "--silent"]).arg(format!("{name}@{number}")).current_dir(work))?;
+    // Errors are wanted, notices are not.
+    let mut npm = Command::new("npm");
+    npm.args(["pack", "--loglevel=error", "--no-update-notifier"]);
+    // Without a network the default is to try for over a minute.
+    npm.args(["--fetch-retry-mintimeout=2000", "--fetch-retry-maxtimeout=10000"]).arg(format!("{name}@{number}"));
+    let packed = run(npm.current_dir(work))?;
     let archive = packed.lines().last().unwrap_or_default().trim();
     run(Command::new("tar").args(["xzf", archive]).current_dir(work)).map(drop)
 }
 
-/// Unpacks packages of Debian, which nothing of the system depends on then.
-fn debian(work: &Path, names: &[String]) -> Result<Option<PathBuf>, InstallError> {
-    let apt = |arguments: &[&str], lists: Option<&Path>| {
-        let mut apt = Command::new("apt-get");
-        if let Some(lists) = lists {
-            let (lists, cache) = (lists.join("lists"), lists.join("cache"));
-            apt.args(["-o", &format!("Dir::State::lists={}", lists.display())]);
-            apt.args(["-o", &format!("Dir::Cache={}", cache.display()), "-o", "Debug::NoLocking=1"]);
-        }
-        run(apt.arg("-q").args(arguments).current_dir(work))
-    };
-    let download: Vec<&str> = std::iter::once("download").chain(names.iter().map(String::as_str)).collect();
-    if apt(&download, None).is_err() {
-        // The machine's lists of packages are old or were removed.
-        let own = work.join("apt");
-        for dir in ["lists/partial", "cache/archives/partial"].map(|dir| own.join(dir)) {
+/// Where apt-get looks and what it writes, all of it in a directory of ours.
+struct AptPlace {
+    dir: PathBuf,
+    /// What is looked at in place of the machine's sources.
+    source: Option<String>,
+}
+
+impl AptPlace {
+    fn new(work: &Path, source: Option<String>) -> Result<Self, InstallError> {
+        let place = Self { dir: work.join("apt"), source };
+        for dir in ["lists/partial", "cache/archives/partial"].map(|dir| place.dir.join(dir)) {
             fs::create_dir_all(&dir).map_err(io_error(&dir))?;
         }
-        apt(&["update"], Some(&own))?;
-        apt(&download, Some(&own))?;
+        if let Some(source) = &place.source {
+            let list = place.dir.join("sources.list");
+            fs::write(&list, source).map_err(io_error(&list))?;
+        }
+        Ok(place)
     }
+
+    fn options(&self) -> Vec<String> {
+        let (lists, cache) = (self.dir.join("lists"), self.dir.join("cache"));
+        let mut options = vec![
+            format!("Dir::State::lists={}", lists.display()),
+            format!("Dir::Cache={}", cache.display()),
+            "Debug::NoLocking=1".to_owned(),
+            // Otherwise lists that cannot be fetched are a warning.
+            "APT::Update::Error-Mode=any".to_owned(),
+        ];
+        if self.source.is_some() {
+            options.push(format!("Dir::Etc::sourcelist={}", self.dir.join("sources.list").display()));
+            options.push("Dir::Etc::sourceparts=/dev/null".to_owned());
+        }
+        options.into_iter().flat_map(|option| ["-o".to_owned(), option]).collect()
+    }
+}
+
+fn apt(work: &Path, words: &[&str], place: Option<&AptPlace>) -> Result<String, InstallError> {
+    let mut apt = Command::new("apt-get");
+    run(apt.args(place.map(AptPlace::options).unwrap_or_default()).arg("-q").args(words).current_dir(work))
+}
+
+/// Unpacks packages of Debian, which nothing of the system depends on then.
+fn debian(work: &Path, names: &[String]) -> Result<Option<PathBuf>, InstallError> {
+    let download: Vec<&str> = std::iter::once("download").chain(names.iter().map(String::as_str)).collect();
+    if apt(work, &download, None).is_err() {
+        // The machine's lists of packages are old or were removed.
+        let own = AptPlace::new(work, None)?;
+        apt(work, &["update"], Some(&own))?;
+        apt(work, &download, Some(&own))?;
+    }
+    unpack_debian(work)
+}
+
+/// Unpacks packages of another release of Debian. Their programs want the C library of that release, so each is started
+/// by that library's loader.
+fn debian_release(work: &Path, release: &str, names: &[String]) -> Result<Option<PathBuf>, InstallError> {
+    // The machine says where its own release is, and others are beside it.
+    let form = "$(REPO_URI) $(RELEASE) $(COMPONENT)";
+    let targets = apt(work, &["indextargets", "--format", form, "Created-By: Packages"], None)?;
+    let own = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let own = own.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME=")).unwrap_or_default().trim_matches('"');
+    let main = format!(" {own} main");
+    let Some(place) = targets.lines().find_map(|line| line.strip_suffix(main.as_str())) else {
+        return Err(InstallError::Failed {
+            tool: "apt-get".to_owned(),
+            output: format!("it names no source of Debian's packages on this machine ({own})"),
+        });
+    };
+    let keys = "/usr/share/keyrings/debian-archive-keyring.gpg";
+    let signed = if Path::new(keys).exists() { format!(" [signed-by={keys}]") } else { String::new() };
+    let place = AptPlace::new(work, Some(format!("deb{signed} {place} {release} main\n")))?;
+    apt(work, &["update"], Some(&place))?;
+    let download: Vec<&str> = std::iter::once("download").chain(names.iter().map(String::as_str)).collect();
+    apt(work, &download, Some(&place))?;
+    let Some(made) = unpack_debian(work)? else { return Ok(None) };
+    for dir in ["usr/bin", "usr/sbin"].map(|dir| made.join(dir)) {
+        for program in fs::read_dir(&dir).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            let is_link = program.symlink_metadata().is_ok_and(|m| m.is_symlink());
+            if !is_link && fs::read(&program).is_ok_and(|bytes| bytes.starts_with(b"\x7fELF")) {
+                start_by_loader(&program)?;
+            }
+        }
+    }
+    Ok(Some(made))
+}
+
+fn unpack_debian(work: &Path) -> Result<Option<PathBuf>, InstallError> {
     let made = made_dir(work)?;
     for archive in fs::read_dir(work).into_iter().flatten().flatten() {
         if archive.path().extension() == Some(OsStr::new("deb")) {
@@ -183,6 +257,23 @@ fn debian(work: &Path, names: &[String]) -> Result<Option<PathBuf>, InstallError
         }
     }
     Ok(made.join("usr/sbin").exists().then_some(made))
+}
+
+/// Puts a script in the place of a program two directories below the top that starts it with the libraries beside it.
+fn start_by_loader(program: &Path) -> Result<(), InstallError> {
+    let name = program.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let kept = program.with_file_name(format!(".{name}"));
+    fs::rename(program, &kept).map_err(io_error(program))?;
+    let script = format!(
+        "#!/bin/sh\n\
+         here=$(dirname \"$(readlink -f \"$0\")\")\n\
+         lib=$here/../lib/{arch}-linux-gnu\n\
+         for loader in \"$lib\"/ld-linux-*; do :; done\n\
+         exec \"$loader\" --library-path \"$lib\" \"$here/.{name}\" \"$@\"\n",
+        arch = std::env::consts::ARCH
+    );
+    fs::write(program, script).map_err(io_error(program))?;
+    fs::set_permissions(program, Permissions::from_mode(0o755)).map_err(io_error(program))
 }
 
 /// Fetches an artifact through Maven and unpacks it and the archive that may be in it; the directory above the programs.
@@ -270,15 +361,82 @@ fn find_file(dir: &Path, fits: &dyn Fn(&str) -> bool) -> Option<PathBuf> {
     None
 }
 
+/// What tools print when they do not reach what they fetch from, in lower case.
+const NO_NETWORK: [&str; 14] = [
+    "eai_again",
+    "enotfound",
+    "econnrefused",
+    "econnreset",
+    "etimedout",
+    "enetunreach",
+    "could not resolve",
+    "couldn't resolve",
+    "temporary failure",
+    "unknown host",
+    "unknownhost",
+    "network is unreachable",
+    "connection refused",
+    "failed to connect",
+];
+
 /// Runs a command to its end and returns its standard output.
 fn run(command: &mut Command) -> Result<String, InstallError> {
     let tool = command.get_program().to_string_lossy().into_owned();
     crate::config::withhold(command);
-    let output = command.output().map_err(|source| InstallError::Tool { tool: tool.clone(), source })?;
+    let output = command.output().map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => InstallError::NoTool { tool: tool.clone() },
+        _ => InstallError::Tool { tool: tool.clone(), source },
+    })?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        return Ok(said);
     }
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let tail: Vec<&str> = text.lines().rev().take(5).collect();
-    Err(InstallError::Failed { tool, output: tail.into_iter().rev().collect::<Vec<_>>().join("; ") })
+    let mut text = String::from_utf8_lossy(&output.stderr).into_owned();
+    // Some tools say what is wrong on standard output.
+    if text.trim().is_empty() {
+        text = said;
+    }
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| is_said(line)).collect();
+    let output = match lines[lines.len().saturating_sub(5)..].join("; ") {
+        nothing if nothing.is_empty() => format!("it ended with {} and said nothing", output.status),
+        tail => tail,
+    };
+    let lower = text.to_lowercase();
+    Err(if NO_NETWORK.iter().any(|sign| lower.contains(sign)) {
+        InstallError::Unreachable { tool, output }
+    } else {
+        InstallError::Failed { tool, output }
+    })
+}
+
+/// Whether a line says something: npm's logs are elsewhere, and its lines have a prefix even if they are empty.
+fn is_said(line: &str) -> bool {
+    let rest = line.trim_start_matches("npm error").trim_start_matches("npm ERR!").trim();
+    !rest.is_empty() && !rest.starts_with("A complete log of this run") && !rest.ends_with("-debug-0.log")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(script: &str) -> String {
+        run(Command::new("/bin/sh").args(["-c", script])).expect_err("fails").to_string()
+    }
+
+    #[test]
+    fn a_failure_says_what_the_tool_said() {
+        assert!(failure("exit 3").contains("exit status: 3 and said nothing"));
+        assert!(failure("echo 'no such thing'; exit 1").contains("failed: no such thing"));
+        let npm = "printf 'npm error code E404\\nnpm error 404 Not Found\\nnpm error\\nnpm error A complete log of this run \
+                   can be found in: /x/y-debug-0.log\\n' >&2; exit 1";
+        assert!(failure(npm).ends_with("failed: npm error code E404; npm error 404 Not Found"), "{}", failure(npm));
+    }
+
+    #[test]
+    fn a_missing_network_and_a_missing_tool_are_told_apart() {
+        let said = failure("echo 'npm error code EAI_AGAIN' >&2; exit 1");
+        assert!(said.contains("does not reach its registry") && said.contains("EAI_AGAIN"), "{said}");
+        let missing = run(&mut Command::new("a-tool-that-nobody-has")).expect_err("is not there").to_string();
+        assert!(missing.starts_with("a-tool-that-nobody-has is not installed"), "{missing}");
+    }
 }

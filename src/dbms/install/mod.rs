@@ -5,7 +5,7 @@ mod packages;
 
 use crate::server::ServerError;
 use packages::package;
-pub use packages::{known_engines, known_versions, newest_known, version_key};
+pub use packages::{engine_says, known_engines, known_versions, newest_known, version_key};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -42,8 +42,22 @@ pub enum InstallError {
         /// Engines that packages carry.
         known: String,
     },
+    /// A tool that is needed is not there.
+    #[error("{tool} is not installed; install it{} and try again", advice(tool))]
+    NoTool {
+        /// The tool.
+        tool: String,
+    },
+    /// The tool did not reach what it fetches from.
+    #[error("{tool} does not reach its registry, is there a network? It said: {output}")]
+    Unreachable {
+        /// The tool.
+        tool: String,
+        /// The end of what it printed.
+        output: String,
+    },
     /// A tool that is needed did not run.
-    #[error("cannot run {tool}; install it and try again")]
+    #[error("cannot run {tool}")]
     Tool {
         /// The tool.
         tool: String,
@@ -86,6 +100,21 @@ pub enum InstallError {
 /// The directory of installed engines.
 pub struct EngineStore {
     data_dir: PathBuf,
+}
+
+/// What to install for a tool, on a machine with Debian.
+fn advice(tool: &str) -> String {
+    let package = match tool {
+        "npm" | "unzip" => tool,
+        "mvn" => "maven",
+        "cc" => "gcc",
+        "nm" => "binutils",
+        "tar" => "tar",
+        "python3" => "python3-pip",
+        "cargo" => return ", as https://rustup.rs says,".to_owned(),
+        _ => return String::new(),
+    };
+    format!(" (Debian: apt-get install {package})")
 }
 
 /// What an installed version is: a library, or the directory of a server's programs.
@@ -203,6 +232,8 @@ mod tests {
         assert!(error("sqlite", "3.39.1").contains("3.39.0, 3.39.2"));
         assert!(error("sqlite", "3.39.2").contains("caqtus dbms install sqlite@3.39.2"));
         assert!(error("duckdb", "1.3.9").contains("1.3.4"));
+        let missing = InstallError::NoTool { tool: "npm".to_owned() }.to_string();
+        assert_eq!(missing, "npm is not installed; install it (Debian: apt-get install npm) and try again");
         assert!(error("tidb", "8.0.0").contains("postgres"));
     }
 }

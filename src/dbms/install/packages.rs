@@ -16,8 +16,15 @@ pub(super) enum Package {
     Npm(String),
     /// An artifact of Maven's central repository, as `group:artifact:version`.
     Maven(String),
-    /// Packages of Debian, the engine's first.
+    /// Packages of this machine's Debian, the engine's first.
     Apt(Vec<String>),
+    /// Packages of another release of Debian, with the C library and whatever else they run on.
+    Debian {
+        /// The release's name.
+        release: String,
+        /// The packages, the engine's first.
+        packages: Vec<String>,
+    },
     /// A package of the Python index, as `name==version`.
     Wheel(String),
 }
@@ -29,14 +36,24 @@ impl Package {
             Self::Crate(_) => "cargo",
             Self::Npm(_) => "npm",
             Self::Maven(_) => "mvn",
-            Self::Apt(_) => "apt-get",
+            Self::Apt(_) | Self::Debian { .. } => "apt-get",
             Self::Wheel(_) => "python3",
         }
     }
 }
 
+/// A version as packages name it.
+#[derive(Debug, Clone, Deserialize)]
+struct Carried {
+    #[serde(flatten)]
+    package: Package,
+    /// The version that the engine says it is, where that is another one.
+    #[serde(default)]
+    is: Option<String>,
+}
+
 /// Packages that carry versions, by engine and version.
-type Packages = BTreeMap<String, BTreeMap<String, Package>>;
+type Packages = BTreeMap<String, BTreeMap<String, Carried>>;
 
 static PACKAGES: LazyLock<Packages> = LazyLock::new(|| {
     toml::from_str(include_str!("../../../corpus/engines.toml")).expect("corpus/engines.toml ships with the program")
@@ -59,6 +76,11 @@ pub fn known_versions(engine: &str) -> Vec<String> {
     versions
 }
 
+/// The version that an engine says it is, if its packages name it by another one.
+pub fn engine_says(engine: &str, version: &str) -> Option<&'static str> {
+    PACKAGES.get(engine)?.get(version)?.is.as_deref()
+}
+
 /// The newest version of an engine whose registry's client is on this machine, or else the newest one.
 pub fn newest_known(engine: &str) -> Option<String> {
     let mut versions = known_versions(engine);
@@ -73,8 +95,8 @@ pub(super) fn package(engine: &str, version: &str) -> Result<&'static Package, I
     let of_engine = PACKAGES
         .get(engine)
         .ok_or_else(|| InstallError::Engine { engine: engine.to_owned(), known: known_engines().join(", ") })?;
-    if let Some(package) = of_engine.get(version) {
-        return Ok(package);
+    if let Some(carried) = of_engine.get(version) {
+        return Ok(&carried.package);
     }
     let key = version_key(version);
     let sorted = known_versions(engine);
@@ -93,7 +115,7 @@ mod tests {
             ("sqlite", 40),
             ("duckdb", 20),
             ("postgres", 80),
-            ("mariadb", 4),
+            ("mariadb", 6),
             ("mysql", 1),
             ("turso", 3),
             ("datafusion", 3),
@@ -103,5 +125,7 @@ mod tests {
             assert!(versions.is_sorted_by_key(|v| version_key(v)));
         }
         assert!(version_key("3.9.1") < version_key("3.10.0"));
+        assert_eq!(engine_says("duckdb", "1.3.4"), Some("1.3.2"));
+        assert_eq!(engine_says("duckdb", "1.3.2"), None);
     }
 }
