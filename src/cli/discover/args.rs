@@ -1,10 +1,10 @@
 //! The options of `caqtus discover`, and what they and the configuration come to.
 
 use crate::caq::query::Caq;
-use crate::cli::{Common, StoreArgs, parse_duration};
+use crate::cli::{Common, StoreArgs, parse_duration, printable};
 use crate::config::{FileConfig, note_key_variable};
 use crate::discover::search::canonical;
-use crate::generate::seed;
+use crate::generate::seed::{self, dump};
 use crate::llm::budget::{Limits, MicroUsd, Price, Prices};
 use crate::llm::{Key, LiveConfig};
 use crate::plan::sampling::Sampling;
@@ -56,7 +56,8 @@ pub(in crate::cli) struct DiscoverArgs {
     /// Take seeds from a file: JSON lines with `schema`, `placeholders` and `sql` (or `seed`)
     #[arg(long, value_name = "FILE", conflicts_with = "schema")]
     pub(super) seed_file: Option<PathBuf>,
-    /// Make seeds over these tables: a file of CREATE TABLE statements
+    /// Make seeds over these tables: a file of CREATE TABLE statements, or what `pg_dump --schema-only`, `sqlite3 FILE
+    /// .schema` or `mysqldump --no-data` print
     #[arg(long, value_name = "FILE")]
     pub(super) schema: Option<PathBuf>,
     /// The seed of everything random
@@ -213,11 +214,32 @@ pub(super) fn seeds(args: &DiscoverArgs) -> anyhow::Result<(String, Vec<NamedSee
         }
         return Ok((format!("file {}", hash(&text)), seeds));
     }
-    let schema = args.schema.as_deref().map(read).transpose()?;
-    let source = schema.as_deref().map_or_else(|| "generated".to_owned(), |text| format!("schema {}", hash(text)));
-    let options = seed::Options { schema, ..seed::Options::default() };
+    let (source, options) = match &args.schema {
+        None => ("generated".to_owned(), seed::Options::default()),
+        Some(path) => {
+            let text = read(path)?;
+            (format!("schema {}", hash(&text)), over(path, text)?)
+        }
+    };
     let seeds: Vec<_> = seed::seeds(args.seed, &options)?.take(count).map(|seed| (None, seed.caq)).collect();
     Ok((source, seeds))
+}
+
+/// Seeds over the tables of a file: as they are written if they are a schema of classes, and otherwise those that can be
+/// read as one, which is said.
+fn over(path: &Path, text: String) -> anyhow::Result<seed::Options> {
+    let as_written = seed::Options { schema: Some(text), ..seed::Options::default() };
+    if seed::Generator::new(0, &as_written).is_ok() {
+        return Ok(as_written);
+    }
+    let dump = dump::read(as_written.schema.as_deref().unwrap_or_default());
+    for line in dump.report() {
+        eprintln!("{}: {}", path.display(), printable(&line));
+    }
+    if dump.schema.tables.is_empty() {
+        bail!("{} has no table that seeds can be made over", path.display());
+    }
+    Ok(seed::Options { tables: Some(dump.schema), ..seed::Options::default() })
 }
 
 fn hash(text: &str) -> String {

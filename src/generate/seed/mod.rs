@@ -12,6 +12,7 @@
 //! **Invariant:** pure; a seed is a function of the campaign's seed, its number and the options.
 
 mod body;
+pub mod dump;
 mod grammar;
 mod predicate;
 mod schema;
@@ -37,6 +38,8 @@ use thiserror::Error;
 pub struct Options {
     /// `CREATE TABLE` statements to use in place of generated ones, as a class file may have them.
     pub schema: Option<String>,
+    /// Tables to use in place of generated ones; each seed has those that it needs.
+    pub tables: Option<Schema>,
     /// Whether INTERSECT ALL and EXCEPT ALL may occur. SQLite knows neither
     /// (<https://sqlite.org/lang_select.html#compound>).
     pub bag_set_operations: bool,
@@ -76,14 +79,18 @@ const REPEATS_MAX: u32 = 1000;
 pub struct Generator {
     campaign_seed: u64,
     bag_set_operations: bool,
-    /// The user's schema as written and as read.
-    given: Option<(String, Schema)>,
+    /// The user's schema, as written if seeds have it so, and as read.
+    given: Option<(Option<String>, Schema)>,
 }
 
 impl Generator {
     /// A generator for a campaign.
     pub fn new(campaign_seed: u64, options: &Options) -> Result<Self, SeedError> {
-        let given = options.schema.as_ref().map(|ddl| read(ddl)).transpose()?;
+        let given = match (&options.schema, &options.tables) {
+            (Some(ddl), _) => Some(read(ddl).map(|(ddl, schema)| (Some(ddl), schema))?),
+            (None, Some(schema)) if schema.tables.is_empty() => return Err(SeedError::Empty),
+            (None, tables) => tables.clone().map(|schema| (None, schema)),
+        };
         Ok(Self { campaign_seed, bag_set_operations: options.bag_set_operations, given })
     }
 
@@ -104,8 +111,8 @@ impl Generator {
         let schema = self.given.as_ref().map_or_else(|| schema::schema(rng), |(_, schema)| schema.clone());
         let drawn = Grammar::new(&schema, self.bag_set_operations, rng).query()?;
         let ddl = match &self.given {
-            Some((ddl, _)) => ddl.clone(),
-            None => schema::ddl(&schema, &needed(&schema, &drawn.used)),
+            Some((Some(ddl), _)) => ddl.clone(),
+            _ => schema::ddl(&schema, &needed(&schema, &drawn.used)),
         };
         Some(Caq { schema: ddl, placeholders: drawn.placeholders, sql: drawn.sql })
     }
@@ -118,7 +125,10 @@ impl Generator {
         let name = fresh(&schema.tables, &[], "p", 1);
         let column = &table.columns[0].name;
         Caq {
-            schema: self.given.as_ref().map_or_else(|| schema::ddl(&schema, &[true]), |(ddl, _)| ddl.clone()),
+            schema: match &self.given {
+                Some((Some(ddl), _)) => ddl.clone(),
+                _ => schema::ddl(&schema, &needed(&schema, &vec![false; schema.tables.len()])),
+            },
             sql: format!("SELECT {0}.{column} FROM {0} WHERE {0}.{name}", table.name),
             placeholders: [(name, format!("Expr({}: BOOLEAN)", table.name))].into(),
         }

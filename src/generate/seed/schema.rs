@@ -139,6 +139,12 @@ fn create(table: &Table, schema: &Schema) -> String {
         parts.push(format!("PRIMARY KEY ({})", list(&table.primary_key)));
     }
     parts.extend(table.unique.iter().filter(|u| u.len() > 1).map(|u| format!("UNIQUE ({})", list(u))));
+    for key in table.foreign_keys.iter().filter(|k| k.columns.len() > 1) {
+        let parent = &schema.tables[key.table];
+        let referred: Vec<&str> = key.referred.iter().map(|at| parent.columns[*at].name.as_str()).collect();
+        let (here, there) = (list(&key.columns), referred.join(", "));
+        parts.push(format!("FOREIGN KEY ({here}) REFERENCES {}({there})", parent.name));
+    }
     parts.extend(table.checks.iter().map(|check| format!("CHECK ({check})")));
     format!("CREATE TABLE {}({});", table.name, parts.join(", "))
 }
@@ -180,6 +186,14 @@ mod tests {
             let share = all.iter().filter(|text| text.contains(part)).count();
             assert!(share >= 10, "{part}: {share} of 500");
         }
+    }
+
+    #[test]
+    fn a_foreign_key_over_two_columns_is_printed() {
+        let text = "CREATE TABLE p(a INT, b INT, PRIMARY KEY (a, b)); \
+                    CREATE TABLE c(x INT, y INT, FOREIGN KEY (y, x) REFERENCES p(a, b));";
+        let schema = parse_schema(text).expect("reads");
+        assert_eq!(ddl(&schema, &[true, true]), text);
     }
 
     #[test]
