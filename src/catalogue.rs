@@ -1,7 +1,7 @@
 //! What ships inside the binary: oracle classes with their proofs, snippets and dialect profiles from `corpus/`.
 
 use crate::caq::class::{ClassError, ClassText, OracleClass, read_classes};
-use crate::caq::proof::{Pair, Record, RecordError, attach, parse_records};
+use crate::caq::proof::{Pair, Record, RecordError, Stale, attach, parse_records};
 use crate::config::{CatalogueSource, matches_glob};
 use crate::corpus::snippet::{Snippet, SnippetError};
 use crate::sql::profile::{Profile, ProfileError};
@@ -100,8 +100,8 @@ pub enum CatalogueError {
 pub struct Catalogue {
     /// The classes, sorted by name.
     pub classes: Vec<OracleClass>,
-    /// Names of recorded proofs that are not about the present text of two members.
-    pub stale: Vec<String>,
+    /// Recorded proofs that are not about the present text of two members.
+    pub stale: Vec<Stale>,
 }
 
 /// The shipped catalogue.
@@ -185,17 +185,26 @@ struct SnippetLine {
     sql: String,
 }
 
-/// The shipped snippets of a dialect, or of the one that it extends.
-fn snippet_lines(dialect: &str) -> &'static str {
+/// The shipped snippets of a dialect; if it has none of its own, those of the dialects that it names, or of the one that it
+/// extends.
+fn snippet_lines(dialect: &str) -> String {
     let of = |dialect: &str| text(&format!("snippets/{dialect}.jsonl"));
-    let base = || Profile::extends(text(&format!("dialects/{dialect}.toml"))?);
-    of(dialect).or_else(|| of(&base()?)).unwrap_or_default()
+    if let Some(own) = of(dialect) {
+        return own.to_owned();
+    }
+    let Ok(profile) = profile(dialect) else { return String::new() };
+    let named: Vec<&String> =
+        if profile.snippets.is_empty() { profile.extends.iter().collect() } else { profile.snippets.iter().collect() };
+    let mut known = BTreeSet::new();
+    let lines = named.into_iter().filter_map(|dialect| of(dialect)).flat_map(str::lines);
+    // Dialects share some.
+    lines.filter(|line| known.insert(*line)).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// The shipped snippets of a dialect, as they are written.
 pub fn shipped_snippets(dialect: &str) -> Vec<String> {
-    let lines = snippet_lines(dialect).lines();
-    lines.filter_map(|line| serde_json::from_str::<SnippetLine>(line).ok()).map(|line| line.sql).collect()
+    let text = snippet_lines(dialect);
+    text.lines().filter_map(|line| serde_json::from_str::<SnippetLine>(line).ok()).map(|line| line.sql).collect()
 }
 
 /// The dialects that snippets ship for.
@@ -217,7 +226,7 @@ pub fn snippets(
     file: Option<&Path>,
 ) -> Result<(Vec<Snippet>, BTreeMap<String, usize>), CatalogueError> {
     let all = match file {
-        None => snippet_lines(&profile.name).to_owned(),
+        None => snippet_lines(&profile.name),
         Some(path) => read(path)?,
     };
     let mut accepted = Vec::new();
@@ -232,4 +241,27 @@ pub fn snippets(
         }
     }
     Ok((accepted, refused))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many snippets there are for a dialect, and how many of them pass the checks by name.
+    fn counts(dialect: &str) -> (usize, usize) {
+        let (accepted, refused) = snippets(&profile(dialect).expect("shipped"), None).expect("read");
+        (accepted.len() + refused.values().sum::<usize>(), accepted.len())
+    }
+
+    #[test]
+    fn a_dialect_that_extends_others_can_use_most_of_their_snippets() {
+        for dialect in ["datafusion", "turso", "mysql", "tidb", "dolt"] {
+            let (all, accepted) = counts(dialect);
+            assert!(all > 500 && 4 * accepted > 3 * all, "{dialect}: {accepted} of {all}");
+        }
+        // Those of several dialects, without what they share.
+        let of = ["postgres", "duckdb", "sqlite"].map(|dialect| counts(dialect).0);
+        let all = counts("datafusion").0;
+        assert!(all > of[0] + of[1] && all < of.iter().sum(), "{all} of {of:?}");
+    }
 }

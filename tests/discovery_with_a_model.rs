@@ -296,6 +296,26 @@ fn an_outage_burns_nothing() {
 }
 
 #[test]
+fn an_endpoint_that_gives_nothing_is_no_success() {
+    let runtime = runtime();
+    let server = runtime.block_on(ModelServer::start(vec![Reply::status(400, "nobody is here")]));
+    let caqtus = Caqtus::new();
+    let said = discover(&caqtus, 2, &["--base-url", &server.base_url, "--in-flight", "1"]);
+    assert!(said.as_str().is_some_and(|said| said.contains("nobody is here")), "{said}");
+    // What was asked counts as asked, so in the end there is nobody left to ask.
+    let asked = server.seen().len();
+    let mut said = discover(&caqtus, 2, &["--base-url", &server.base_url, "--in-flight", "1"]);
+    for _ in 0..3 {
+        said = discover(&caqtus, 2, &["--base-url", &server.base_url, "--in-flight", "1"]);
+    }
+    let said = said.as_str().unwrap_or_default();
+    assert!(
+        server.seen().len() >= asked && said.contains("gave not one candidate") && said.contains("refused"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_batch_may_fail_as_often_as_it_likes() {
     let caqtus = Caqtus::new();
     let export = ["--export-batch", "prompts.jsonl", "--budget-usd", "0.2"];

@@ -15,4 +15,5 @@ mod shipped_classes_are_proven;
 mod store_keeps_what_it_is_given;
 mod support;
 mod values_are_consistent;
+mod what_users_bring_is_read;
 mod wrong_classes_are_found;

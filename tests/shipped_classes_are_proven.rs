@@ -39,6 +39,9 @@ fn what_is_not_proven_has_a_reason() {
         for (at, status) in class.statuses().into_iter().enumerate() {
             match status {
                 Status::Proven { .. } => proven += 1,
+                Status::Refuted { by, reason } => {
+                    panic!("{} members {} and {} differ: {reason}", class.name, at + 1, by + 1)
+                }
                 Status::Assumed { reason } => {
                     assert!(!reason.contains("no proof is recorded"), "{} member {}: {reason}", class.name, at + 1);
                 }

@@ -50,6 +50,22 @@ fn shipped_classes_come_out_as_they_went_in_and_are_hunted_with() {
 }
 
 #[test]
+fn a_class_of_the_name_of_a_shipped_one_stays() {
+    let caqtus = Caqtus::new();
+    // Names of shipped classes; another schema.
+    let own = "[[class]]\nname = 'tlp-where'\nschema = 'CREATE TABLE mine(c0 INT)'\nmembers = ['SELECT mine.c0 FROM mine', \
+               'SELECT mine.c0 FROM mine WHERE TRUE']\n";
+    std::fs::write(caqtus.path("c.toml"), own).expect("written");
+    std::fs::write(caqtus.path("none.jsonl"), "").expect("written");
+    succeed(&caqtus, 0, &["oracle", "import", "c.toml", "--proofs", "none.jsonl", "--quiet"]);
+    let shipped = last_json(&succeed(&caqtus, 0, &["oracle", "import", "--shipped", "--quiet", "--json"]));
+    let listed = last_json(&succeed(&caqtus, 0, &["oracle", "list", "--json"]))["totals"]["classes"].clone();
+    assert_eq!(shipped["name_taken"], 1, "{shipped}");
+    assert_eq!(shipped["classes"].as_u64().map(|n| n + 1), listed.as_u64(), "the others are all there");
+    assert!(succeed(&caqtus, 0, &["oracle", "show", "--store", "tlp-where"]).contains("mine"), "it stays as it is");
+}
+
+#[test]
 fn a_changed_class_is_checked_again_and_a_wrong_one_is_not_used() {
     let caqtus = Caqtus::new();
     let class = |condition: &str| {
@@ -67,7 +83,9 @@ fn a_changed_class_is_checked_again_and_a_wrong_one_is_not_used() {
     let refuted = import(1, "t1.p1 IS NOT FALSE");
     assert_eq!((&refuted["refuted"], &refuted["released"]), (&1.into(), &0.into()), "{refuted}");
     let shown = succeed(&caqtus, 0, &["oracle", "show", "--store", "c"]);
-    assert!(shown.contains("differs after INSERT"), "{shown}");
+    assert!(shown.contains("refuted by member 1: differs after INSERT"), "{shown}");
+    let listed = last_json(&succeed(&caqtus, 0, &["oracle", "list", "--store", "--json"]))["totals"].clone();
+    assert_eq!((&listed["refuted"], &listed["assumed"]), (&2.into(), &0.into()), "which of the two is wrong is open");
     // What a person decided stays, whatever is imported.
     succeed(&caqtus, 0, &["oracle", "judge", "c", "quarantined", "--why", "a doubt"]);
     assert_eq!(import(1, "NOT (t1.p1 IS NOT TRUE)")["quarantined"], 1);

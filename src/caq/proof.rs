@@ -6,6 +6,7 @@
 use super::class::OracleClass;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
 use thiserror::Error;
 
 /// What the prover said about a pair.
@@ -113,11 +114,33 @@ pub enum Status {
         /// What that proof takes for granted.
         assumptions: BTreeSet<String>,
     },
+    /// A database shows that it returns other rows than another member.
+    Refuted {
+        /// The other member.
+        by: usize,
+        /// After which rows they differ.
+        reason: String,
+    },
     /// Its author says that it is equivalent.
     Assumed {
         /// Why there is no proof.
         reason: String,
     },
+}
+
+/// A record that counts for nothing, because it is not about the present text of two members.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stale {
+    /// The pair.
+    pub id: String,
+    /// Why, and what that costs.
+    pub why: String,
+}
+
+impl fmt::Display for Stale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the recorded proof {} counts for nothing: {}", self.id, self.why)
+    }
 }
 
 /// The members of a class that are used on a target.
@@ -193,8 +216,7 @@ impl OracleClass {
 
     /// What is known about each member, whatever the target.
     pub fn statuses(&self) -> Vec<Status> {
-        let mut statuses: Vec<Status> =
-            (0..self.members.len()).map(|at| Status::Assumed { reason: self.reason(at) }).collect();
+        let mut statuses: Vec<Status> = (0..self.members.len()).map(|at| self.unproven(at)).collect();
         for (at, edge) in self.proven(|_| true) {
             statuses[at] = Status::Proven {
                 to: edge.map(|e| if e.pair.0 == at { e.pair.1 } else { e.pair.0 }),
@@ -207,6 +229,18 @@ impl OracleClass {
     /// How many members are proven.
     pub fn proven_count(&self) -> usize {
         self.proven(|_| true).len()
+    }
+
+    /// What is known about a member without a proof. If all that is known of two is that they differ, it is known of both.
+    fn unproven(&self, at: usize) -> Status {
+        let refuted = self.edges.iter().find(|e| e.touches(at) && e.record.verdict == Verdict::Refuted);
+        match refuted {
+            Some(Edge { pair: Pair(a, b), record }) => Status::Refuted {
+                by: if *a == at { *b } else { *a },
+                reason: record.reason.clone().unwrap_or_else(|| "they differ".to_owned()),
+            },
+            None => Status::Assumed { reason: self.reason(at) },
+        }
     }
 
     /// Why a member is not proven: what was recorded first about it.
@@ -243,8 +277,8 @@ impl OracleClass {
             } else if anywhere.contains(&at) {
                 let missing = self.missing(at, guarantees).into_iter().collect::<Vec<_>>().join(", ");
                 selection.off.push((at, format!("its proof assumes {missing}, which {dialect} does not guarantee")));
-            } else if self.edges.iter().any(|e| e.touches(at) && e.record.verdict == Verdict::Refuted) {
-                selection.off.push((at, format!("refuted: {}", self.reason(at))));
+            } else if let Status::Refuted { by, reason } = self.unproven(at) {
+                selection.off.push((at, format!("refuted by member {}: {reason}", by + 1)));
             } else if assumed {
                 selection.members.push(at);
                 selection.assumed.push(at);
@@ -283,8 +317,8 @@ pub fn parse_records(text: &str) -> Result<Vec<Record>, RecordError> {
     lines.map(|(at, line)| serde_json::from_str(line).map_err(|source| RecordError { line: at + 1, source })).collect()
 }
 
-/// Gives each class the records about its present members. The names of the others are returned: they are stale.
-pub fn attach(classes: &mut [OracleClass], records: Vec<Record>) -> Vec<String> {
+/// Gives each class the records about its present members. The others are returned.
+pub fn attach(classes: &mut [OracleClass], records: Vec<Record>) -> Vec<Stale> {
     let by_name: BTreeMap<String, usize> = classes.iter().enumerate().map(|(at, c)| (c.name.clone(), at)).collect();
     let mut stale = Vec::new();
     for record in records {
@@ -293,13 +327,46 @@ pub fn attach(classes: &mut [OracleClass], records: Vec<Record>) -> Vec<String> 
             Some((at, pair)) if classes[at].question(pair).is_some_and(|q| q.hash() == record.hash) => {
                 classes[at].edges.push(Edge { pair, record });
             }
-            _ => stale.push(record.id),
+            place => stale.push((record.id, place)),
         }
     }
-    for class in classes {
+    for class in classes.iter_mut() {
         class.edges.sort_by_key(|e| e.pair);
     }
-    stale
+    let why = |place: Option<(usize, Pair)>| match place {
+        Some((at, pair)) => classes[at].why_stale(pair),
+        None => "there is no such class".to_owned(),
+    };
+    stale.into_iter().map(|(id, place)| Stale { why: why(place), id }).collect()
+}
+
+impl OracleClass {
+    /// Why a record of a pair does not fit the class any more, as far as the others tell, and what is lost by it.
+    fn why_stale(&self, pair: Pair) -> String {
+        let count = self.members.len();
+        if pair.1 >= count {
+            return format!("the class has {count} members");
+        }
+        let known = |at: usize| self.edges.iter().any(|e| e.touches(at));
+        // A record that fits shows that neither the schema nor what it is about was edited.
+        let edited = match (known(pair.0), known(pair.1)) {
+            (true, true) => format!("member {} or member {} was edited", pair.0 + 1, pair.1 + 1),
+            (true, false) => format!("member {} was edited", pair.1 + 1),
+            (false, true) => format!("member {} was edited", pair.0 + 1),
+            (false, false) if self.edges.is_empty() => {
+                format!("the schema, a placeholder, member {} or member {} was edited", pair.0 + 1, pair.1 + 1)
+            }
+            (false, false) => format!("member {} and member {} were edited", pair.0 + 1, pair.1 + 1),
+        };
+        let proven: BTreeSet<usize> = self.proven(|_| true).into_iter().map(|(at, _)| at).collect();
+        let lost = [pair.0, pair.1].into_iter().filter(|at| !proven.contains(at));
+        let lost: Vec<String> = lost.map(|at| (at + 1).to_string()).collect();
+        match lost.as_slice() {
+            [] => format!("{edited} since; the other proofs connect both"),
+            [one] => format!("{edited} since; member {one} is not used until it is proven again"),
+            more => format!("{edited} since; members {} are not used until they are proven again", more.join(" and ")),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -381,17 +448,43 @@ mod tests {
         assert_eq!(used(&class, &[], true), [1]);
         assert_eq!(class.select(&BTreeSet::new(), "x", true).assumed, [1]);
         assert!(matches!(&class.statuses()[1], Status::Assumed { reason } if reason == "too hard"));
+        // Which of the two is wrong is not known.
+        assert!(matches!(&class.statuses()[0], Status::Refuted { by: 2, .. }));
+        assert!(matches!(&class.statuses()[2], Status::Refuted { by: 0, .. }));
     }
 
     #[test]
     fn a_record_about_another_text_counts_for_nothing() {
         let record = with(2, &[("c/1~2", Verdict::Proven, &[])]).edges.remove(0).record;
+        let stale = |classes: &mut [OracleClass]| {
+            let stale = attach(classes, vec![record.clone()]);
+            assert_eq!((stale.len(), stale[0].id.as_str()), (1, "c/1~2"));
+            stale[0].why.clone()
+        };
         let mut edited = [class(2)];
         edited[0].members[1].sql.push_str(" WHERE TRUE");
-        assert_eq!(attach(&mut edited, vec![record.clone()]), ["c/1~2"]);
+        let unclear = "the schema, a placeholder, member 1 or member 2 was edited since; members 1 and 2 are not used until they \
+                       are proven again";
+        assert_eq!(stale(&mut edited), unclear);
         let mut other_schema = [class(2)];
         other_schema[0].ddl.push(' ');
-        assert_eq!(attach(&mut other_schema, vec![record.clone()]), ["c/1~2"]);
-        assert_eq!(attach(&mut [], vec![record]), ["c/1~2"]);
+        assert_eq!(stale(&mut other_schema), unclear);
+        assert_eq!(stale(&mut []), "there is no such class");
+    }
+
+    #[test]
+    fn a_stale_record_names_the_member_that_was_edited() {
+        let proven = Verdict::Proven;
+        let edges = with(3, &[("c/1~2", proven, &[]), ("c/1~3", proven, &[])]).edges;
+        let records: Vec<Record> = edges.into_iter().map(|e| e.record).collect();
+        let mut edited = [class(3)];
+        edited[0].members[2].sql.push_str(" WHERE TRUE");
+        let stale = attach(&mut edited, records);
+        let said: Vec<String> = stale.iter().map(ToString::to_string).collect();
+        let expected = "the recorded proof c/1~3 counts for nothing: member 3 was edited since; member 3 is not used until it is \
+                        proven again";
+        assert_eq!(said, [expected]);
+        let third = with(3, &[("c/1~3", proven, &[])]).edges.remove(0).record;
+        assert_eq!(attach(&mut [class(2)], vec![third])[0].why, "the class has 2 members");
     }
 }

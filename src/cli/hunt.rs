@@ -1,8 +1,8 @@
 //! `caqtus hunt`.
 
 use super::progress::{ProgressLine, interrupts};
-use super::{ChoiceArgs, Common, FOUND, StoreArgs, parse_duration};
-use crate::catalogue::print_snippets;
+use super::{ChoiceArgs, Common, FOUND, StoreArgs, parse_duration, printable};
+use crate::catalogue::{self, print_snippets};
 use crate::clock;
 use crate::config::{CatalogueSource, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
 use crate::dbms::target::Target;
@@ -86,6 +86,11 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
     let store = if args.store { Some(runtime.block_on(args.server.open(&args.common))?) } else { None };
     if let Some(store) = store.as_ref().filter(|_| !args.resume) {
         choice.source = runtime.block_on(from_store(store, target.dialect(), &args.out))?;
+    }
+    if choice.source.proofs.is_some() {
+        for stale in catalogue::load(&choice.source)?.stale {
+            eprintln!("{}", printable(&stale.to_string()));
+        }
     }
     let classes = format!("{:?} {}", choice.classes, choice.assumed);
     let plan = HuntPlan {

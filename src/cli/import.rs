@@ -17,8 +17,8 @@ use crate::discover::settings::{Asking, Settings};
 use crate::discover::summary::Summary;
 use crate::discover::trial::TrialTarget;
 use crate::plan::sampling::Sampling;
-use crate::store::{ClassState, NewClass, NewProof, Store};
-use anyhow::Context as _;
+use crate::store::{ClassState, NewClass, NewProof, Store, StoreError};
+use anyhow::{Context as _, bail};
 use clap::Args;
 use prover::wire::Outcome;
 use serde::Deserialize;
@@ -32,7 +32,8 @@ use tokio::sync::mpsc;
 ///
 /// Classes come from class files, with the proofs that `caqtus oracle record` wrote; without proofs each member is proven
 /// against the first. A class is run on the targets before it is released. Importing the same again changes nothing.
-/// Exit status: 0 done, 1 a class is quarantined or a member refuted, 2 could not run.
+/// Exit status: 0 done, 1 a class is quarantined or a member or candidate refuted, 2 could not run, or a class was left out
+/// because the store has another one of its name (a shipped one is left out and said).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   caqtus oracle import --shipped
@@ -104,6 +105,8 @@ struct Totals {
     quarantined: usize,
     drafts: usize,
     refuted: usize,
+    /// Left out, because another class of the store has the name.
+    name_taken: usize,
 }
 
 async fn classes(args: &ImportArgs, store: Store) -> anyhow::Result<ExitCode> {
@@ -141,7 +144,14 @@ async fn classes(args: &ImportArgs, store: Store) -> anyhow::Result<ExitCode> {
         let text = class.text();
         let new = NewClass { plans: vec![None; text.members.len()], text: text.clone(), proofs, similarity: None };
         let state = if args.shipped { ClassState::Released } else { ClassState::Draft };
-        let kept = store.class_put(new, state).await?;
+        let kept = match store.class_put(new, state).await {
+            Err(error @ StoreError::NameTaken(_)) => {
+                totals.name_taken += 1;
+                progress.note(&format!("{error}; that one stays"));
+                continue;
+            }
+            kept => kept?,
+        };
         totals.classes += 1;
         totals.unchanged += usize::from(!kept.changed);
         let mut state = kept.state;
@@ -164,7 +174,7 @@ async fn classes(args: &ImportArgs, store: Store) -> anyhow::Result<ExitCode> {
     }
     progress.finish();
     store.close().await;
-    let Totals { classes, unchanged, released, quarantined, drafts, refuted } = totals;
+    let Totals { classes, unchanged, released, quarantined, drafts, refuted, name_taken } = totals;
     if args.json {
         println!("{}", serde_json::to_string(&totals)?);
     } else {
@@ -172,6 +182,10 @@ async fn classes(args: &ImportArgs, store: Store) -> anyhow::Result<ExitCode> {
             "{classes} classes, {unchanged} of them there already: {released} released, {quarantined} quarantined, \
              {drafts} drafts, which no target can use; {refuted} members refuted"
         );
+    }
+    // Whoever brings classes wants them all in the store; those that ship give way.
+    if name_taken > 0 && !args.shipped {
+        bail!("{name_taken} classes are left out, because other classes of the store have their names; rename them");
     }
     Ok(ExitCode::from(if quarantined + refuted > 0 { FOUND } else { 0 }))
 }
@@ -288,5 +302,5 @@ async fn candidates(args: &ImportArgs, path: &Path, store: Store) -> anyhow::Res
             println!("stopped; the same command goes on");
         }
     }
-    Ok(ExitCode::from(if summary.quarantined > 0 { FOUND } else { 0 }))
+    Ok(ExitCode::from(if summary.quarantined > 0 || summary.refuted > 0 { FOUND } else { 0 }))
 }

@@ -3,7 +3,7 @@
 use super::import::{self, ImportArgs};
 use super::{Common, FOUND, SourceArgs, StoreArgs, printable};
 use crate::caq::class::{OracleClass, print_classes};
-use crate::caq::proof::{Pair, Record, Status, Verdict};
+use crate::caq::proof::{Pair, Record, Stale, Status, Verdict};
 use crate::catalogue::{self, Catalogue};
 use crate::config::matches_glob;
 use crate::hunt::session::select;
@@ -190,10 +190,13 @@ pub(super) fn run(args: OracleArgs) -> anyhow::Result<ExitCode> {
         }
         OracleCommand::Show { name, from } => {
             let (catalogue, judged) = from.load(std::slice::from_ref(&name))?;
+            let of_class = |stale: &&Stale| Pair::parse(&stale.id).is_some_and(|(class, _)| class == name);
+            let stale: Vec<String> = catalogue.stale.iter().filter(of_class).map(ToString::to_string).collect();
             let Some(class) = catalogue.classes.into_iter().find(|c| c.name == name) else {
                 bail!("there is no class {name}; `caqtus oracle list` shows them");
             };
             show(&class);
+            stale.iter().for_each(|stale| println!("{}", printable(stale)));
             if let Some((state, evidence, similarity)) = judged.get(&name) {
                 println!("{}", state.name());
                 similarity.iter().for_each(|s| println!("similarity of plans: {s:.3}"));
@@ -250,6 +253,8 @@ struct Totals {
     members: usize,
     proven: usize,
     assumed: usize,
+    /// Members that a database shows to be wrong.
+    refuted: usize,
     stale_proofs: usize,
 }
 
@@ -257,12 +262,14 @@ fn list(catalogue: Catalogue, judged: &Judged, globs: &[String], json: bool) -> 
     let mut totals = Totals { stale_proofs: catalogue.stale.len(), ..Totals::default() };
     let mut out = io::stdout().lock();
     for class in select(catalogue.classes, globs) {
-        let (members, proven) = (class.members.len(), class.proven_count());
+        let (members, proven, refuted) = (class.members.len(), class.proven_count(), refuted_count(&class));
+        let assumed = members - proven - refuted;
         totals.classes += 1;
         totals.proven_classes += usize::from(proven > 0);
         totals.members += members;
         totals.proven += proven;
-        totals.assumed += members - proven;
+        totals.assumed += assumed;
+        totals.refuted += refuted;
         let state = judged.get(&class.name).map(|(state, ..)| state.name());
         if json {
             let mut line = json_line(&class);
@@ -272,16 +279,13 @@ fn list(catalogue: Catalogue, judged: &Judged, globs: &[String], json: bool) -> 
             }
             writeln!(out, "{line}")?;
         } else {
-            let assumed = match members - proven {
-                0 => String::new(),
-                assumed => format!(", {assumed} assumed"),
-            };
+            let more = counted(&[(assumed, "assumed"), (refuted, "refuted")]);
             let state = state.map(|state| format!("{state:<12}")).unwrap_or_default();
             writeln!(
                 out,
                 "{:<48} {state}{:<22} {}",
                 class.name,
-                format!("{proven} proven{assumed}"),
+                format!("{proven} proven{more}"),
                 printable(&class.about)
             )?;
         }
@@ -290,19 +294,28 @@ fn list(catalogue: Catalogue, judged: &Judged, globs: &[String], json: bool) -> 
         writeln!(out, "{}", serde_json::json!({ "totals": totals }))?;
         return Ok(());
     }
-    let Totals { classes, proven_classes, members, proven, assumed, stale_proofs } = totals;
+    let Totals { classes, proven_classes, members, proven, assumed, refuted, .. } = totals;
+    let more = counted(&[(refuted, "refuted")]);
     writeln!(
         out,
         "{classes} classes, {proven_classes} of them with proven members; \
-         {members} members, {proven} proven, {assumed} assumed"
+         {members} members, {proven} proven, {assumed} assumed{more}"
     )?;
-    if stale_proofs > 0 {
-        writeln!(
-            out,
-            "{stale_proofs} recorded proofs are not about the present text of their class; run `make proofs`"
-        )?;
+    for stale in &catalogue.stale {
+        writeln!(out, "{}", printable(&stale.to_string()))?;
     }
     Ok(())
+}
+
+/// Counts that are not zero, each after a comma.
+fn counted(counts: &[(usize, &str)]) -> String {
+    let some = counts.iter().filter(|(count, _)| *count > 0);
+    some.map(|(count, what)| format!(", {count} {what}")).collect::<Vec<_>>().concat()
+}
+
+/// How many members a database shows to be wrong.
+fn refuted_count(class: &OracleClass) -> usize {
+    class.statuses().iter().filter(|status| matches!(status, Status::Refuted { .. })).count()
 }
 
 fn json_line(class: &OracleClass) -> serde_json::Value {
@@ -312,14 +325,17 @@ fn json_line(class: &OracleClass) -> serde_json::Value {
         Status::Proven { to, assumptions } => {
             serde_json::json!({ "status": "proven", "to": to.map(|at| at + 1), "assumptions": assumptions })
         }
+        Status::Refuted { by, reason } => {
+            serde_json::json!({ "status": "refuted", "by": by + 1, "reason": reason })
+        }
         Status::Assumed { reason } => serde_json::json!({ "status": "assumed", "reason": reason }),
     };
     let statuses: Vec<serde_json::Value> = class.statuses().into_iter().map(status).collect();
-    let proven = class.proven_count();
+    let (proven, refuted) = (class.proven_count(), refuted_count(class));
     serde_json::json!({
         "name": class.name, "origin": class.origin, "about": class.about, "file": class.file,
         "dialects": class.dialects, "assumes": class.assumes, "placeholders": placeholders, "members": members,
-        "proven": proven, "assumed": class.members.len() - proven, "statuses": statuses,
+        "proven": proven, "assumed": class.members.len() - proven - refuted, "refuted": refuted, "statuses": statuses,
     })
 }
 
@@ -348,6 +364,7 @@ fn show(class: &OracleClass) {
                 };
                 format!("proven equivalent to member {}, {granted}", to + 1)
             }
+            Status::Refuted { by, reason } => format!("refuted by member {}: {reason}", by + 1),
             Status::Assumed { reason } => format!("assumed, not proven: {reason}"),
         };
         println!("member {}{switch}, {}:\n  {}", at + 1, printable(&status), printable(&member.sql));

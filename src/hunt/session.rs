@@ -44,7 +44,7 @@ pub enum SessionError {
         patterns: String,
     },
     /// No class is left.
-    #[error("no class can be used on {dialect}: {class} {reason}")]
+    #[error("no class can be used on {dialect}: {class}: {reason}")]
     NoUsableClass {
         /// The target's dialect.
         dialect: String,

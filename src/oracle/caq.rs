@@ -94,11 +94,12 @@ impl CaqOracle {
                 member.template = member.template.with_types(|ty| profile.cast_name(ty));
             }
             let (members, refused) = accepted_members(&class, &equivalent, &capabilities, accepts);
+            let first = refused.first().map(|(at, why)| format!("; member {}: {why}", at + 1)).unwrap_or_default();
             for (at, why) in off.into_iter().chain(refused) {
                 unused.insert(format!("{} member {}", class.name, at + 1), why);
             }
             if members.len() < 2 {
-                unused.insert(class.name, "fewer than two members are accepted by the target".to_owned());
+                unused.insert(class.name, format!("fewer than two members are accepted by the target{first}"));
                 continue;
             }
             assumed.retain(|at| members.contains(at));
@@ -156,7 +157,7 @@ fn accepted_members(
         match member.switch.as_deref() {
             Some("*") if capabilities.switches.is_empty() => refused.push((*at, "there are no switches".to_owned())),
             Some(name) if name != "*" && capabilities.switch(name).is_none() => {
-                refused.push((*at, format!("there is no switch {name}")));
+                refused.push((*at, no_switch(name, capabilities)));
             }
             _ => match accepts(&statements, &sql) {
                 Ok(()) => accepted.push(*at),
@@ -165,6 +166,19 @@ fn accepted_members(
         }
     }
     (accepted, refused)
+}
+
+/// That a switch which a member names is not there, with those that are.
+fn no_switch(name: &str, capabilities: &Capabilities) -> String {
+    let Profile { name: dialect, switches, .. } = &*capabilities.profile;
+    if switches.iter().any(|switch| switch.name == name) {
+        return format!("this version has no optimizer switch {name}");
+    }
+    let known: Vec<&str> = switches.iter().map(|switch| switch.name.as_str()).collect();
+    match known.as_slice() {
+        [] => format!("{dialect} has no optimizer switches, so none called {name}"),
+        some => format!("{dialect} has no optimizer switch {name}; write * for any, or one of {}", some.join(", ")),
+    }
 }
 
 /// The snippets whose claims meet what the members demand of a placeholder.

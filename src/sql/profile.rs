@@ -145,6 +145,10 @@ pub struct Profile {
     pub errors: Vec<ErrorCodes>,
     /// The table that snippets are written over.
     pub snippet_table: SnippetTable,
+    /// Dialects whose snippets are tried, where there are none of its own; that of the profile which it extends if it names
+    /// none.
+    #[serde(default)]
+    pub snippets: Vec<String>,
     /// A short hash of the profile's text, of what it extends and of its operators.
     #[serde(skip)]
     pub digest: String,

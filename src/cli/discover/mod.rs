@@ -154,6 +154,7 @@ impl Plan {
         self.progress.finish();
         let summary = Summary::read(&discovery.store, discovery.run.id, start.elapsed()).await?;
         let discovery = Arc::try_unwrap(discovery).map_err(|_| anyhow::anyhow!("a task is still running"))?;
+        let calls = discovery.store.exchange_tally(discovery.run.id).await?.calls;
         discovery.store.close().await;
         let end = end?;
         if args.json {
@@ -165,6 +166,20 @@ impl Plan {
                 End::Stopped => println!("stopped; the same command goes on"),
                 End::Budget(exceeded) => println!("{exceeded}; with a larger budget the same command goes on"),
                 End::Waiting => println!("the other seeds wait for answers: --import-batch FILE takes them"),
+            }
+        }
+        if self.who != Who::Rules && summary.candidates + summary.duplicates == 0 {
+            let failures: Vec<String> =
+                summary.without_candidates.iter().map(|(what, count)| format!("{count} times {what}")).collect();
+            if !failures.is_empty() {
+                bail!(
+                    "the model gave not one candidate: {}; look at the endpoint's address and the model's name, and begin \
+                     anew with another --seed: what was asked counts as asked",
+                    failures.join(", ")
+                );
+            }
+            if end == End::Stopped && calls > 0 {
+                bail!("stopped before the endpoint gave its first answer; the same command goes on");
             }
         }
         Ok(ExitCode::from(if summary.quarantined > 0 { FOUND } else { 0 }))
