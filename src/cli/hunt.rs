@@ -88,7 +88,7 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
         choice.source = runtime.block_on(from_store(store, target.dialect(), &args.out))?;
     }
     if choice.source.proofs.is_some() {
-        for stale in catalogue::load(&choice.source)?.stale {
+        for stale in catalogue::load_matching(&choice.source, &choice.classes)?.stale {
             eprintln!("{}", printable(&stale.to_string()));
         }
     }

@@ -397,7 +397,13 @@ fn run(command: &mut Command) -> Result<String, InstallError> {
         text = said;
     }
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| is_said(line)).collect();
-    let output = match lines[lines.len().saturating_sub(5)..].join("; ") {
+    // These say first what is wrong, and then much about it; others end with it.
+    let shown = if ["npm", "mvn"].contains(&tool.as_str()) {
+        &lines[..lines.len().min(5)]
+    } else {
+        &lines[lines.len().saturating_sub(5)..]
+    };
+    let output = match shown.join("; ") {
         nothing if nothing.is_empty() => format!("it ended with {} and said nothing", output.status),
         tail => tail,
     };
