@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_dialect_that_extends_others_can_use_most_of_their_snippets() {
-        for dialect in ["datafusion", "turso", "mysql", "tidb", "dolt"] {
+        for dialect in ["datafusion", "turso"] {
             let (all, accepted) = counts(dialect);
             assert!(all > 500 && 4 * accepted > 3 * all, "{dialect}: {accepted} of {all}");
         }

@@ -6,12 +6,14 @@
 use caqtus::server::mysql::Programs;
 use mysql::prelude::Queryable as _;
 use mysql::{Conn, OptsBuilder};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use tempfile::TempDir;
 
 /// The version of DuckDB that tests use.
@@ -38,13 +40,11 @@ pub(crate) fn mariadb() -> Option<String> {
 /// The target of an engine's version, whatever the data directory, fetched if it is not there. `None` if that is not
 /// possible: then the test that asked is to end, and counts as skipped.
 pub(crate) fn engine(name: &str) -> Option<String> {
-    match fetched(name, &data_dir(), &[]) {
-        Ok(target) => Some(target),
-        Err(why) => {
-            skip(&why);
-            None
-        }
-    }
+    // What cannot be fetched for one test is not tried again for the next.
+    static ASKED: Mutex<BTreeMap<String, Result<String, String>>> = Mutex::new(BTreeMap::new());
+    let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = asked.entry(name.to_owned()).or_insert_with(|| fetched(name, &data_dir(), &[]));
+    known.as_ref().inspect_err(|why| skip(why)).ok().cloned()
 }
 
 /// The target of an engine's version below a data directory, or why it cannot be fetched on this machine.
@@ -64,7 +64,8 @@ pub(crate) fn fetched(name: &str, data_dir: &Path, environment: &[(&str, &str)])
     }
     let cannot = ["does not reach its registry", "is not installed; install it"].iter().any(|why| said.contains(why));
     assert!(cannot, "{name}: {said}");
-    Err(format!("{name} cannot be fetched: {}", said.lines().last().unwrap_or_default()))
+    let why = said.lines().last().unwrap_or_default().trim_start_matches("caqtus: ");
+    Err(format!("{name} cannot be fetched: {why}"))
 }
 
 /// Says that the test that runs on this thread is skipped.
