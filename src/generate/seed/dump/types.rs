@@ -24,7 +24,7 @@ pub(super) fn nearest(declared: &str) -> Option<(SqlType, &'static str)> {
         "BOOLEAN" | "BOOL" => (SqlType::Boolean, ""),
         "TINYINT" if arguments == "1" => (SqlType::Boolean, "0 and 1 only"),
         "BIT" if matches!(arguments.as_str(), "" | "1") && words.len() == 1 => (SqlType::Boolean, "0 and 1 only"),
-        "INT" | "INTEGER" if words.len() == 1 => (SqlType::Int, ""),
+        "INT" | "INTEGER" | "BIGINT" if words.len() == 1 => (SqlType::Int, ""),
         "BIGINT" | "INT" | "INTEGER" | "INT2" | "INT4" | "INT8" | "SMALLINT" | "MEDIUMINT" | "TINYINT" | "SERIAL"
         | "SMALLSERIAL" | "BIGSERIAL" | "YEAR" | "BIG" => (SqlType::Int, "with the range of INT"),
         "DECIMAL" | "DEC" | "NUMERIC" | "NUMBER" if !arguments.is_empty() && whole(&arguments) => {
@@ -88,7 +88,7 @@ mod tests {
             assert_eq!(ty(declared), None, "{declared}");
         }
         // What classes have themselves assumes nothing; everything else says what it does.
-        for declared in ["INT", "TEXT", "BOOLEAN", "REAL", "DOUBLE PRECISION", "BLOB", "VARCHAR"] {
+        for declared in ["INT", "BIGINT", "TEXT", "BOOLEAN", "REAL", "DOUBLE PRECISION", "BLOB", "VARCHAR"] {
             assert_eq!(nearest(declared).map(|(_, assumes)| assumes), Some(""), "{declared}");
         }
         assert!(!nearest("VARCHAR(20)").expect("near").1.is_empty() && !nearest("DATE").expect("near").1.is_empty());
