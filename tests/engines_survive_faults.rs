@@ -43,6 +43,8 @@ fn answers(target: &str, data: &Path, endless: &str) {
         assert!(db.execute("INSERT INTO t(a) VALUES (1)").is_err(), "a key is unique");
         assert_eq!(class(db, "SELECT nothing FROM t"), ErrorClass::Semantic);
         assert_eq!(class(db, "SELEC 1"), ErrorClass::Semantic);
+        let error = db.execute("SELEC 1").expect_err("it does not parse");
+        assert_eq!(error.class, ErrorClass::Semantic, "{error}");
         let rows = db.rows("SELECT a, b, c, a > 1 FROM t ORDER BY a").expect("runs");
         assert_eq!(rows[0][..3], [Value::Int(1), Value::Text(b"x".to_vec()), Value::Null]);
         assert_eq!(rows[1][..3], [Value::Int(2), Value::Text("ü'".as_bytes().to_vec()), Value::Real(0.5)]);

@@ -1,8 +1,10 @@
 //! PostgreSQL, over its wire protocol in text form: a server that the user names, or one of our own.
 //!
 //! Everything happens in one transaction per database, in a schema made for it, and is rolled back: nothing is ever left
-//! behind in a server, whatever becomes of this process. A statement that fails would end the transaction, so it stands
-//! behind a savepoint.
+//! behind in a server, whatever becomes of this process. A statement that fails would end the transaction, so a savepoint
+//! stands between two messages, always: it is moved behind a statement that stays, in the statement's message. One that
+//! were made in the message of what it guards would not be there for a text that does not parse, because the server reads
+//! all of a message before it runs any of it.
 
 use super::{Connection, EngineError, ErrorClass, StatementLimits, number};
 use crate::clock;
@@ -83,8 +85,6 @@ pub struct Postgres {
     schema: String,
     version: String,
     build_id: String,
-    /// Whether the savepoint for queries stands.
-    savepoint: bool,
 }
 
 impl Postgres {
@@ -127,18 +127,8 @@ impl Postgres {
             options.application_name("caqtus").log_statements(log::LevelFilter::Off).statement_cache_capacity(0);
         let schema = format!("caqtus_{}_{:x}", std::process::id(), clock::unix_nanos() & 0xffff);
         let (version, build_id) = (String::new(), String::new());
-        let mut postgres = Self {
-            connection: None,
-            runtime,
-            options,
-            private,
-            profile,
-            limits,
-            schema,
-            version,
-            build_id,
-            savepoint: false,
-        };
+        let mut postgres =
+            Self { connection: None, runtime, options, private, profile, limits, schema, version, build_id };
         // A private server may still be starting up when its socket answers.
         let deadline = clock::now() + RETURN_MAX;
         while let Err(error) = postgres.connect() {
@@ -274,15 +264,35 @@ impl Postgres {
         }
     }
 
-    /// Runs statements behind a savepoint, and goes back to it if they fail.
-    fn guarded(&mut self, sql: &str, back: &str) -> Result<Vec<Row>, EngineError> {
+    /// Runs statements, and goes back to the savepoint if they fail.
+    fn guarded(&mut self, sql: &str) -> Result<Vec<Row>, EngineError> {
         let result = self.send(sql);
-        if result.is_err() && self.connection.is_some() {
-            self.send(back)?;
+        if result.is_err() {
+            self.back()?;
         }
         result
     }
+
+    /// Goes back to the savepoint.
+    fn back(&mut self) -> Result<(), EngineError> {
+        if self.connection.is_none() {
+            return Ok(());
+        }
+        self.must("ROLLBACK TO SAVEPOINT q")
+    }
+
+    /// Runs what only fails where the state of the transaction is not known any more. It is then given up with its
+    /// connection, rather than that everything behind is refused.
+    fn must(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.send(sql).map(drop).map_err(|error| {
+            self.connection = None;
+            EngineError { class: ErrorClass::ConnectionLost, ..error }
+        })
+    }
 }
+
+/// Makes all statements before it stay.
+const STAY: &str = "RELEASE SAVEPOINT q; SAVEPOINT q";
 
 /// Tables and views that are not the system's, not an extension's, and not ours.
 const FOREIGN: &str = r"SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -362,38 +372,25 @@ impl Connection for Postgres {
         if self.connection.is_none() {
             self.reconnect()?;
         }
-        self.savepoint = false;
         let limit = self.profile.time_limit.clone().unwrap_or_else(|| "SELECT 1".to_owned());
         let limit = limit.replace("#MS", &self.limits.time_max_ms.to_string());
         let schema = &self.schema;
         let sql = format!(
             "ROLLBACK; BEGIN; SET LOCAL client_min_messages = error; CREATE SCHEMA {schema}; \
-             SET LOCAL search_path = {schema}; {limit}"
+             SET LOCAL search_path = {schema}; {limit}; SAVEPOINT q"
         );
         self.send(&sql).map(drop)
     }
 
     fn execute(&mut self, sql: &str) -> Result<(), EngineError> {
-        let release = if std::mem::take(&mut self.savepoint) { "RELEASE SAVEPOINT q; " } else { "" };
-        let sql = format!("{release}SAVEPOINT s; {sql}; RELEASE SAVEPOINT s");
-        self.guarded(&sql, "ROLLBACK TO SAVEPOINT s; RELEASE SAVEPOINT s").map(drop)
+        self.guarded(&format!("{sql}; {STAY}")).map(drop)
     }
 
     fn rows(&mut self, sql: &str) -> Result<Vec<Row>, EngineError> {
-        let back = "ROLLBACK TO SAVEPOINT q";
-        if self.savepoint {
-            return self.guarded(sql, back);
-        }
-        self.send("SAVEPOINT q")?;
-        self.savepoint = true;
-        self.guarded(sql, back)
+        self.guarded(sql)
     }
 
     fn types(&mut self, sql: &str) -> Result<Option<Vec<Option<SqlType>>>, EngineError> {
-        if !self.savepoint {
-            self.send("SAVEPOINT q")?;
-            self.savepoint = true;
-        }
         let Some(connection) = self.connection.as_mut() else {
             return Err(EngineError::new(ErrorClass::ConnectionLost, "there is no connection"));
         };
@@ -406,7 +403,7 @@ impl Connection for Postgres {
             Err(error) => match error.as_database_error() {
                 Some(said) => {
                     let error = self.reported(said);
-                    self.send("ROLLBACK TO SAVEPOINT q")?;
+                    self.back()?;
                     Err(error)
                 }
                 None => Err(self.failed(&error)),
@@ -414,18 +411,13 @@ impl Connection for Postgres {
         }
     }
 
-    /// Behind a savepoint, because RESET would put back the server's setting rather than the one before. The savepoint that a
-    /// query needs is made with it, which spares a message.
+    /// Behind a savepoint of its own, because RESET would put back the server's setting rather than the one before. The
+    /// queries have one above it.
     fn turn(&mut self, switch: &Switch, on: bool) -> Result<(), EngineError> {
-        let release = if std::mem::take(&mut self.savepoint) { "RELEASE SAVEPOINT q; " } else { "" };
-        let back = "ROLLBACK TO SAVEPOINT w; RELEASE SAVEPOINT w";
         if on {
-            self.guarded(&format!("{release}SAVEPOINT w; {}; SAVEPOINT q", switch.on.join("; ")), back)?;
-        } else {
-            self.send(&format!("{back}; SAVEPOINT q"))?;
+            return self.guarded(&format!("SAVEPOINT w; {}; SAVEPOINT q", switch.on.join("; "))).map(drop);
         }
-        self.savepoint = true;
-        Ok(())
+        self.must("ROLLBACK TO SAVEPOINT w; RELEASE SAVEPOINT w")
     }
 
     fn server_cpu(&self) -> Option<Duration> {
