@@ -139,6 +139,16 @@ impl Snippet {
         tokens(&self.sql).is_ok_and(|all| all.iter().any(|token| token.is_word(word)))
     }
 
+    /// Whether it calls one of these functions, given in lower case.
+    pub fn calls_any(&self, names: &BTreeSet<String>) -> bool {
+        let Ok(all) = tokens(&self.sql) else { return false };
+        let dense: Vec<&Token> = all.iter().filter(|token| !matches!(token, Token::Space(_))).collect();
+        dense.windows(2).any(|pair| match pair {
+            [Token::Word(word), Token::Symbol('(')] => names.contains(&word.to_ascii_lowercase()),
+            _ => false,
+        })
+    }
+
     fn flush(&mut self, text: &mut String) {
         if !text.is_empty() {
             self.pieces.push(Piece::Text(std::mem::take(text)));

@@ -211,7 +211,8 @@ impl ExprGenerator<'_> {
             let Some(op) = pick(rng, peers) else { break };
             if (want.null_preserving && !op.strict)
                 || (want.binary && op.collates)
-                || (op.has_subquery() && (!want.subqueries || scopes.len() > 2 || self.tables.is_empty()))
+                || (!want.subqueries && op.has_query())
+                || (op.has_subquery() && (scopes.len() > 2 || self.tables.is_empty()))
             {
                 continue;
             }

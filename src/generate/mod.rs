@@ -170,7 +170,9 @@ impl Capabilities {
         };
         let switches: Vec<Arc<Switch>> =
             profile.switches.iter().filter(|switch| turns(switch)).cloned().map(Arc::new).collect();
-        let functions = functions(&profile, &mut rows);
+        let (functions, internal) = functions(&profile, &mut rows);
+        let mut snippets = snippets;
+        snippets.retain(|snippet| !snippet.calls_any(&internal));
         Self {
             profile,
             grammar,
@@ -204,21 +206,26 @@ impl Capabilities {
     }
 }
 
-/// The functions that an engine lists, as calls. Not every call is one: where an engine does not tell the number of
+/// The functions that an engine lists, as calls, and the names of those that serve the engine only. Not every call is one: where an engine does not tell the number of
 /// arguments, to try them all would take as long as the rest of the start, and a call that it refuses costs a statement.
-fn functions(profile: &Profile, rows: &mut impl FnMut(&str) -> Option<Vec<Row>>) -> Vec<Function> {
-    let Some(catalogue) = &profile.functions else { return Vec::new() };
+fn functions(profile: &Profile, rows: &mut impl FnMut(&str) -> Option<Vec<Row>>) -> (Vec<Function>, BTreeSet<String>) {
+    let Some(catalogue) = &profile.functions else { return <_>::default() };
     let text = |value: &Value| match value {
         Value::Text(text) => String::from_utf8_lossy(text).to_lowercase(),
         _ => String::new(),
     };
     let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.is_empty();
     let mut found = Vec::new();
+    let mut internal = BTreeSet::new();
+    for row in catalogue.internal.as_ref().and_then(|sql| rows(sql)).unwrap_or_default() {
+        internal.extend(row.first().map(text));
+    }
     for row in rows(&catalogue.sql).unwrap_or_default() {
         let [name, arguments, result] = row.as_slice() else { continue };
         let (name, result) = (text(name), text(result));
         let forbidden = catalogue.excluded.iter().any(|pattern| matches_glob(pattern, &name))
-            || profile.forbidden.words.contains(&name);
+            || profile.forbidden.words.contains(&name)
+            || internal.contains(&name);
         if forbidden || !is_name(&name) || !(result.is_empty() || catalogue.types.contains_key(&result)) {
             continue;
         }
@@ -229,7 +236,7 @@ fn functions(profile: &Profile, rows: &mut impl FnMut(&str) -> Option<Vec<Row>>)
     }
     found.sort_by(|a, b| (&a.name, &a.arguments).cmp(&(&b.name, &b.arguments)));
     found.dedup();
-    found
+    (found, internal)
 }
 
 /// The literals of one database. Rows and expressions draw from the same few, so that joins match and filters hit.

@@ -116,14 +116,14 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let mut connection = target.open(data_dir, STATEMENT_LIMITS)?;
         let profile = catalogue::profile(target.dialect())?;
-        let (snippets, refused_snippets) = if snippet_percent > 0 {
+        let (snippets, mut refused_snippets) = if snippet_percent > 0 {
             let (snippets, mut refused) = catalogue::snippets(&profile, choice.source.snippets.as_deref())?;
             let held = validated(target, data_dir, connection.as_mut(), &profile, snippets, tick, &mut refused)?;
             (held, refused)
         } else {
             (Vec::new(), BTreeMap::new())
         };
-        let count = snippets.len();
+        let validated = snippets.len();
         tick();
         let enforced = enforced(connection.as_mut(), &profile);
         let profile = if texts_are_themselves(connection.as_mut(), &profile) {
@@ -137,6 +137,7 @@ impl Session {
         let mut capabilities = Capabilities::probe(profile.clone(), snippets, enforced, |sql| {
             memory.recall(&[sql], || probe(connection.as_mut(), &profile, sql).ok()).ok().flatten()
         });
+        let count = counted(&capabilities, validated, &mut refused_snippets);
         capabilities.without_subqueries = learned::on_build(learned, &connection.build_id());
         let missing = profile.probes.iter().filter(|probe| {
             let known = memory.recall(&[&probe.sql], || self::probe(connection.as_mut(), &profile, &probe.sql).is_ok());
@@ -214,6 +215,15 @@ impl Session {
             probed,
         })
     }
+}
+
+/// How many snippets are used of those that hold; why the others are not is noted.
+fn counted(capabilities: &Capabilities, validated: usize, refused: &mut BTreeMap<String, usize>) -> usize {
+    let count = capabilities.snippets.len();
+    if count < validated {
+        refused.insert("calls a function that serves the engine only".to_owned(), validated - count);
+    }
+    count
 }
 
 /// The rows of a query that needs no tables of a class. What was asked before may have ended the engine.

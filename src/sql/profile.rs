@@ -192,6 +192,10 @@ pub struct FunctionCatalogue {
     /// A query for the scalar functions that depend on nothing but their arguments: the name, the types of the arguments
     /// with `;` between them, the type of the result, empty if it is not known.
     pub sql: String,
+    /// A query for the names of functions that serve the engine only, whatever their arguments: their values mean nothing
+    /// to callers and are promised to nobody. They are not called, nor is a snippet used that calls one.
+    #[serde(default)]
+    pub internal: Option<String>,
     /// What stands for an argument of a type, by the engine's name of it: `#TYPE` is a column or literal of a type of this
     /// profile, `#ANY` one of any. A function with an argument or a result of another type is not called.
     pub types: BTreeMap<String, String>,
@@ -340,6 +344,11 @@ impl ContextException {
 }
 
 impl Operator {
+    /// Whether the operator holds a query, over a table or not.
+    pub fn has_query(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, OpPiece::Text(text) if text.contains("SELECT ")))
+    }
+
     /// Whether the operator holds a subquery over a table.
     pub fn has_subquery(&self) -> bool {
         self.pieces.contains(&OpPiece::Table)
