@@ -49,3 +49,18 @@ fn a_finding_is_complete_and_reduced() {
     let elsewhere = caqtus.run(&["bug", "replay", id, "--findings", "out", "--dbms", "sqlite"]);
     assert_eq!(elsewhere.status.code(), Some(0), "{}", String::from_utf8_lossy(&elsewhere.stdout));
 }
+
+#[test]
+fn what_does_not_come_again_in_a_new_process_is_flaky() {
+    let caqtus = Caqtus::new();
+    let words = ["--dbms", "planted:worn-out", "--seed", "3", "--cases", "1000", "--keep", "2", "--workers", "1"];
+    let (code, json) = caqtus.hunt(&[&words[..], &["--out", "out"]].concat());
+    assert_eq!((code, &json["outcomes"]["fail"]), (0, &0.into()), "{json}");
+    let flaky = &json["reasons"]["warning: flaky: did not repeat in a new process"];
+    assert!(flaky.as_u64() >= Some(2), "{json}");
+    // It is kept, beside the bugs.
+    let kept = std::fs::read_dir(caqtus.path("out/flaky")).expect("a directory").count();
+    assert!(kept >= 2, "{kept}");
+    let listed = caqtus.run(&["bug", "list", "--findings", "out"]);
+    assert!(String::from_utf8_lossy(&listed.stdout).starts_with("no findings"), "{listed:?}");
+}

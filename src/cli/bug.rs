@@ -86,18 +86,22 @@ pub(super) struct Replayed {
     version: String,
     /// `shows`, `agrees` (the queries agree), or `void` (a query does not run here).
     state: String,
+    /// What kind of failure shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kind: Option<FindingKind>,
     queries: Vec<FindingQuery>,
 }
 
 impl Replayed {
     /// Describes a replay.
     pub(super) fn new(version: String, verdict: &Replay, queries: Vec<FindingQuery>) -> Self {
-        let state = match verdict {
-            Replay::Different { .. } | Replay::Broken { .. } => "shows",
-            Replay::Equal => "agrees",
-            Replay::Void(_) => "void",
+        let (state, kind) = match verdict {
+            Replay::Different { .. } => ("shows", Some(FindingKind::WrongResult)),
+            Replay::Broken { error, .. } => ("shows", Some(error.class.into())),
+            Replay::Equal => ("agrees", None),
+            Replay::Void(_) => ("void", None),
         };
-        Self { version, state: state.to_owned(), queries }
+        Self { version, state: state.to_owned(), kind, queries }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::clock;
 use crate::config::{CatalogueSource, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
 use crate::dbms::target::Target;
 use crate::hunt::protocol::{FoundReport, Ready};
-use crate::hunt::stats::{OracleStats, Stats};
+use crate::hunt::stats::{LEFT_OUT, Messages, OracleStats, REPLACED, Stats};
 use crate::hunt::supervisor::{self, HuntPlan, Progress, Summary};
 use crate::store::{CampaignRow, ClassState, Store};
 use crate::triage::finding::Finding;
@@ -201,6 +201,8 @@ struct Json<'a> {
     setup_errors: u64,
     outcomes: Counts,
     reasons: &'a std::collections::BTreeMap<String, u64>,
+    messages: &'a Messages,
+    replaced_databases: u64,
     oracles: &'a std::collections::BTreeMap<String, OracleStats>,
     cases_per_cpu_second: f64,
     engine_share: f64,
@@ -231,7 +233,9 @@ struct Counts {
 }
 
 fn json(summary: &Summary) -> Json<'_> {
-    let Stats { outcomes, statements, setup_errors, cpu_ns, server_ns, digest, oracles, .. } = &summary.stats;
+    let stats = &summary.stats;
+    let Stats { outcomes, messages, replaced, statements, setup_errors, cpu_ns, server_ns, digest, oracles, .. } =
+        stats;
     Json {
         dbms: &summary.dbms,
         version: &summary.ready.version,
@@ -249,6 +253,8 @@ fn json(summary: &Summary) -> Json<'_> {
             fail: outcomes.fail,
         },
         reasons: &outcomes.reasons,
+        messages,
+        replaced_databases: *replaced,
         oracles,
         cases_per_cpu_second: summary.stats.cases_per_cpu_second(),
         engine_share: summary.stats.engine_share(),
@@ -268,10 +274,13 @@ fn json(summary: &Summary) -> Json<'_> {
 /// Lines of a script that the summary shows.
 const SCRIPT_LINES_MAX: usize = 40;
 
+/// Messages of the engine shown for one reason.
+const MESSAGES_SHOWN_MAX: usize = 3;
+
 /// The summary for people.
 fn text(summary: &Summary) -> String {
     let mut out = String::new();
-    let Stats { outcomes, statements, cpu_ns, server_ns, oracles, .. } = &summary.stats;
+    let Stats { outcomes, messages, replaced, statements, cpu_ns, server_ns, oracles, .. } = &summary.stats;
     let _ = writeln!(out, "{} {}, seed {}", summary.dbms, summary.ready.version, summary.seed);
     if summary.ready.assumed > 0 {
         let _ = writeln!(
@@ -300,14 +309,25 @@ fn text(summary: &Summary) -> String {
         "pass {}, skipped {}, warning {}, fail {}",
         outcomes.pass, outcomes.skipped, outcomes.warning, outcomes.fail
     );
+    let said = |out: &mut String, reason: &str| {
+        for (message, count) in messages.commonest(reason, MESSAGES_SHOWN_MAX) {
+            let _ = writeln!(out, "             {count:>9}  {message}");
+        }
+    };
     for (reason, count) in &outcomes.reasons {
         let _ = writeln!(out, "  {count:>9}  {reason}");
+        said(&mut out, reason);
     }
     for (oracle, OracleStats { cases, queries, refused, fail }) in oracles {
         let _ = writeln!(
             out,
             "{oracle}: {cases} cases, {queries} queries compared, {refused} left out as refused, {fail} failed"
         );
+    }
+    said(&mut out, LEFT_OUT);
+    if *replaced > 0 {
+        let _ = writeln!(out, "{replaced} databases replaced, because the engine refused them or most cases on them");
+        said(&mut out, REPLACED);
     }
     bugs(&mut out, &summary.findings);
     out

@@ -31,6 +31,10 @@ pub enum Fault {
     InternalError,
     /// A wrong answer that does not come again.
     Flaky,
+    /// A filtered query loses its last row, once the process has run many.
+    WornOut,
+    /// It refuses databases with a table of five rows, and queries on those with a table of more.
+    Picky,
     /// An expression over literals has another value.
     WrongFolded,
     /// What CREATE TABLE AS stores is another value.
@@ -63,7 +67,7 @@ impl Fault {
         (Self::GarbageBytes, "wrong-result"),
     ];
 
-    const NAMES: [(Self, &'static str); 15] = [
+    const NAMES: [(Self, &'static str); 17] = [
         (Self::None, "none"),
         (Self::DropRow, "drop-row"),
         (Self::DuplicateRow, "duplicate-row"),
@@ -73,6 +77,8 @@ impl Fault {
         (Self::Hang, "hang"),
         (Self::InternalError, "internal-error"),
         (Self::Flaky, "flaky"),
+        (Self::WornOut, "worn-out"),
+        (Self::Picky, "picky"),
         (Self::WrongFolded, "wrong-folded"),
         (Self::WrongStored, "wrong-stored"),
         (Self::WrongByKey, "wrong-by-key"),
@@ -112,17 +118,22 @@ impl FromStr for Fault {
 /// One query in so many triggers the faults that end or stop the process, so that work precedes them.
 const RARE: u64 = 400;
 
+/// Queries after which a process is worn out: more than a replay has.
+const MANY: u64 = 300;
+
 /// The engine.
 pub struct Planted<C> {
     engine: C,
     fault: Fault,
     queries: u64,
+    /// Rows inserted one by one since the last reset, into the table that has most.
+    rows: usize,
 }
 
 impl<C: Connection> Planted<C> {
     /// Plants a fault in an engine.
     pub fn new(engine: C, fault: Fault) -> Self {
-        Self { engine, fault, queries: 0 }
+        Self { engine, fault, queries: 0, rows: 0 }
     }
 
     /// Whether the fault shows for this query. It depends on the text only, so that it happens again, but for the
@@ -154,8 +165,10 @@ impl<C: Connection> Planted<C> {
             Fault::WrongDistinct => sql.starts_with("SELECT DISTINCT"),
             Fault::Crash | Fault::Hang | Fault::InternalError => rare() && sql.starts_with("SELECT"),
             Fault::Flaky => self.queries.is_multiple_of(RARE),
+            Fault::WornOut => filtered() && self.queries > MANY,
             // Those of contexts were decided above.
             Fault::None
+            | Fault::Picky
             | Fault::WrongFolded
             | Fault::WrongStored
             | Fault::WrongByKey
@@ -189,10 +202,17 @@ impl<C: Connection> Connection for Planted<C> {
     }
 
     fn reset(&mut self) -> Result<(), EngineError> {
+        self.rows = 0;
         self.engine.reset()
     }
 
     fn execute(&mut self, sql: &str) -> Result<(), EngineError> {
+        if self.fault == Fault::Picky {
+            self.rows += usize::from(sql.starts_with("INSERT INTO t(k"));
+            if self.rows == 5 && sql.starts_with("CREATE TABLE t_reverse") {
+                return Err(EngineError::new(ErrorClass::Semantic, "five rows in \"t\" are too few"));
+            }
+        }
         self.engine.execute(sql)
     }
 
@@ -201,14 +221,17 @@ impl<C: Connection> Connection for Planted<C> {
     }
 
     fn rows_bound(&mut self, sql: &str, parameters: &[String]) -> Result<Vec<Row>, EngineError> {
+        if self.fault == Fault::Picky && self.rows > 5 {
+            return Err(EngineError::new(ErrorClass::Semantic, format!("{} rows are too many", self.rows)));
+        }
         let triggers = self.triggers(sql);
         let mut rows = self.engine.rows_bound(sql, parameters)?;
         if !triggers {
             return Ok(rows);
         }
         match self.fault {
-            Fault::None => {}
-            Fault::DropRow | Fault::Flaky | Fault::WrongPredicate => drop(rows.pop()),
+            Fault::None | Fault::Picky => {}
+            Fault::DropRow | Fault::Flaky | Fault::WornOut | Fault::WrongPredicate => drop(rows.pop()),
             Fault::DuplicateRow | Fault::WrongDistinct => rows.extend(rows.first().cloned()),
             Fault::NullToZero => {
                 for value in rows.iter_mut().flatten().filter(|v| **v == Value::Null) {

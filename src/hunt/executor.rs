@@ -1,10 +1,12 @@
 //! The loop of an executor: generate, run, compare, examine what differs.
 
+use super::again::comes_again;
+use super::block::replacement;
 use super::learned::Learning;
 use super::protocol::{FoundReport, Order, Ready, Report};
 use super::recorder::{NO_BLOCK, Recorder, SETUP};
 use super::session::{Session, SessionError};
-use super::stats::{OracleStats, Outcome, Stats};
+use super::stats::{LEFT_OUT, OracleStats, Outcome, REPLACED, Stats, in_general};
 use crate::caq::fill::Fill;
 use crate::clock;
 use crate::compare::BagHash;
@@ -36,13 +38,15 @@ pub struct Executor {
     stats: Stats,
     /// Failures reduced, by class and kind.
     reduced: HashMap<(String, FindingKind), usize>,
+    /// Failures that did not come again in a new process, by class and kind.
+    vanished: HashMap<(String, FindingKind), usize>,
     /// Findings kept, by kind and features.
     kept: HashMap<(FindingKind, Vec<String>), usize>,
     learning: Learning,
     /// What the engine said to a query of the present case that it refused.
     refusal: Option<String>,
-    /// The limit that kept the present block's database from being made: a full disk, no memory.
-    limit: Option<String>,
+    /// What kept the present database from being made.
+    obstacle: Option<EngineError>,
     /// Queries of the present case that ran.
     ran: Vec<usize>,
     /// How many of its queries the engine refused, without which it went on.
@@ -55,7 +59,9 @@ pub struct Executor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Setup {
     Usable,
-    /// A table is missing.
+    /// The engine refuses a table that the cases need.
+    Refused,
+    /// A table is missing: a limit was reached, or the connection was lost.
     Unusable,
     /// The engine reported that it is broken.
     Broken,
@@ -70,6 +76,7 @@ pub type Reporter<'a> = &'a mut dyn FnMut(Report) -> io::Result<()>;
 /// Where in a campaign a case is.
 #[derive(Clone, Copy)]
 struct At {
+    /// The database, which is the block's unless it was replaced.
     block: u64,
     case: u32,
 }
@@ -104,10 +111,11 @@ impl Executor {
             recorder,
             stats: Stats::default(),
             reduced,
+            vanished: HashMap::new(),
             kept,
             learning: Learning::default(),
             refusal: None,
-            limit: None,
+            obstacle: None,
             ran: Vec::new(),
             refused: 0,
             replaced: false,
@@ -141,44 +149,57 @@ impl Executor {
         let (mut started, mut cpu) = (clock::now(), clock::cpu_time());
         self.stats = Stats::default();
         let oracles = self.session.oracles.clone();
-        let round = oracles.round(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
-        let round = round.as_ref();
+        let seed = self.config.seed;
+        let make = |database: u64| oracles.round(&mut stream(seed, &[DATABASE_STREAM, database]));
+        let mut block = block;
+        let mut round = make(block);
         let mut case = TestCase::default();
         let mut counts = OracleStats::default();
         let mut applied = 0;
         let mut losses = 0;
+        // Of the present epoch: cases that ran, and those of them that the engine refused.
+        let (mut tried, mut refused) = (0, 0);
         // What breaks the engine while a block's database is made is looked at once.
         let mut broken = false;
         let server = self.session.connection.server_cpu();
-        self.limit = None;
         let mut setup = self.reset(At { block, case: first }, report)?;
         for number in first..end {
-            let at = At { block, case: number };
-            while setup == Setup::Usable && applied <= epoch_of(number, round) {
-                setup = self.apply(&round.epochs()[applied], at);
-                applied += 1;
+            let mut at = At { block, case: number };
+            loop {
+                while setup == Setup::Usable && applied <= epoch_of(number, round.as_ref()) {
+                    setup = self.apply(&round.epochs()[applied], at);
+                    applied += 1;
+                }
+                let Some(other) = replacement(block).filter(|_| setup == Setup::Refused) else { break };
+                (block, at.block) = (other, other);
+                round = make(block);
+                self.stats.replaced += 1;
+                if let Some(error) = &self.obstacle {
+                    self.stats.messages.count(REPLACED, &format!("{}: {}", error.class, error.message));
+                }
+                setup = self.reset(at, report)?;
+                applied = 0;
             }
-            round.case(&mut stream(self.config.seed, &[CASE_STREAM, block, u64::from(number)]), &mut case);
-            self.stats.digest = self.stats.digest.wrapping_add(digest(at, round, &case));
+            let round_now = round.as_ref();
+            round_now.case(&mut stream(seed, &[CASE_STREAM, block, u64::from(number)]), &mut case);
+            self.stats.digest = self.stats.digest.wrapping_add(digest(at, round_now, &case));
             let outcome = match setup {
                 Setup::Usable => {
-                    let outcome = self.judge(round, &case, at, report)?;
+                    let outcome = self.judge(round_now, &case, at, report)?;
                     counts.cases += 1;
                     counts.queries += self.ran.len() as u64;
                     counts.refused += std::mem::take(&mut self.refused);
                     counts.fail += u64::from(matches!(outcome, Outcome::Fail(_)));
-                    self.learn(round, &case, report)?;
+                    tried += 1;
+                    refused += u32::from(matches!(outcome, Outcome::Skipped(_)));
+                    self.learn(round_now, &case, report)?;
                     outcome
                 }
-                Setup::Unusable => match &self.limit {
-                    None => Outcome::Skipped("set-up failed".to_owned()),
-                    Some(limit) => Outcome::Warning(format!("set-up failed: {limit}")),
-                },
-                Setup::Broken if broken => Outcome::Skipped("set-up failed".to_owned()),
-                Setup::Broken => {
+                Setup::Broken if !broken => {
                     broken = true;
-                    self.examine(round, &case, at, Met::BrokenSetup, report)?
+                    self.examine(round_now, &case, at, Met::BrokenSetup, report)?
                 }
+                Setup::Refused | Setup::Unusable | Setup::Broken => self.unmade(setup),
             };
             self.stats.outcomes.count(&outcome);
             let next = number + 1;
@@ -192,8 +213,21 @@ impl Executor {
                     self.stats.server_ns = nanos(after.saturating_sub(before));
                 }
                 let counts = std::mem::take(&mut counts);
-                self.stats.oracles.insert(round.oracle().to_owned(), counts);
-                report(Report::Ran { block, next, stats: std::mem::take(&mut self.stats) })?;
+                self.stats.oracles.insert(round_now.oracle().to_owned(), counts);
+                // A whole epoch, most of which the engine refused: the next one has another database.
+                let mostly = tried == CASES_PER_EPOCH && refused * 2 > tried && next < end;
+                (tried, refused) = (0, 0);
+                let other = replacement(block).filter(|_| mostly);
+                if other.is_some() {
+                    self.stats.replaced += 1;
+                    self.stats.messages.count(REPLACED, "most cases were refused");
+                }
+                report(Report::Ran { block: other.unwrap_or(block), next, stats: std::mem::take(&mut self.stats) })?;
+                if let Some(other) = other {
+                    block = other;
+                    round = make(block);
+                    self.replaced = true;
+                }
             }
             losses += u32::from(setup == Setup::Unusable);
             // What loses the engine while the database is made does so again.
@@ -215,6 +249,7 @@ impl Executor {
     /// Replaces the database. A server that cannot be reached any more ends the executor, with the reason.
     fn reset(&mut self, at: At, report: Reporter) -> io::Result<Setup> {
         self.recorder.note(at.block, u64::from(at.case), SETUP);
+        self.obstacle = None;
         match self.timed(|s| s.connection.reset()) {
             Ok(()) => Ok(Setup::Usable),
             Err(error) if error.class == ErrorClass::ConnectionLost => {
@@ -223,20 +258,30 @@ impl Executor {
                 Err(io::Error::other(message))
             }
             Err(error) => {
-                // Not a finding: nothing says which of the statements before is to blame.
-                if error.class.is_finding() {
-                    self.limit = Some(format!("a database cannot be closed: {}", in_general(&error.message)));
-                }
-                self.note_limit(&error);
+                self.obstacle = Some(error);
                 Ok(Setup::Unusable)
             }
         }
     }
 
-    /// Remembers what kept the present database from being made, if it is a limit.
-    fn note_limit(&mut self, error: &EngineError) {
-        if error.class == ErrorClass::Limit {
-            self.limit = Some(in_general(&error.message));
+    /// What becomes of a case whose database could not be made.
+    fn unmade(&mut self, setup: Setup) -> Outcome {
+        let (class, message) = match &self.obstacle {
+            Some(error) => (error.class, error.message.as_str()),
+            None => return Outcome::Skipped("set-up failed".to_owned()),
+        };
+        match setup {
+            Setup::Unusable if class == ErrorClass::Limit => {
+                Outcome::Warning(format!("set-up failed: {}", in_general(message)))
+            }
+            // Not a finding: nothing says which of the statements before is to blame.
+            Setup::Unusable if class.is_finding() => {
+                Outcome::Warning(format!("set-up failed: a database cannot be closed: {}", in_general(message)))
+            }
+            _ => {
+                self.stats.messages.count("skipped: set-up failed", &format!("{class}: {message}"));
+                Outcome::Skipped("set-up failed".to_owned())
+            }
         }
     }
 
@@ -247,17 +292,18 @@ impl Executor {
             self.stats.statements += 1;
             if let Err(error) = self.timed(|s| s.connection.execute(statement)) {
                 self.stats.setup_errors += 1;
-                if error.class.is_finding() {
-                    return Setup::Broken;
-                }
-                if error.class == ErrorClass::ConnectionLost {
-                    self.replaced = true;
-                    return Setup::Unusable;
-                }
-                self.note_limit(&error);
-                if statement.starts_with("CREATE TABLE") || statement.starts_with("CREATE VIRTUAL TABLE") {
-                    return Setup::Unusable;
-                }
+                let makes_table =
+                    statement.starts_with("CREATE TABLE") || statement.starts_with("CREATE VIRTUAL TABLE");
+                let setup = match error.class {
+                    class if class.is_finding() => Setup::Broken,
+                    ErrorClass::ConnectionLost => Setup::Unusable,
+                    ErrorClass::Limit if makes_table => Setup::Unusable,
+                    _ if makes_table => Setup::Refused,
+                    _ => continue,
+                };
+                self.replaced |= error.class == ErrorClass::ConnectionLost;
+                self.obstacle = Some(error);
+                return setup;
             }
         }
         Setup::Usable
@@ -276,7 +322,10 @@ impl Executor {
                     differs |= *first.get_or_insert(bag) != bag;
                     self.ran.push(number);
                 }
-                Err(error) if query.may_fail(&error) => self.refused += 1,
+                Err(error) if query.may_fail(&error) => {
+                    self.refused += 1;
+                    self.stats.messages.count(LEFT_OUT, &error.message);
+                }
                 Err(error) => return self.failed_query(round, case, at, (number, error), report),
             }
         }
@@ -311,16 +360,19 @@ impl Executor {
         (number, error): (usize, EngineError),
         report: Reporter,
     ) -> io::Result<Outcome> {
+        let class = error.class.to_string();
         match error.class {
-            ErrorClass::Semantic | ErrorClass::Unsupported => {
-                self.refusal = Some(error.message);
-                Ok(Outcome::Skipped(error.class.to_string()))
+            ErrorClass::Semantic | ErrorClass::Unsupported | ErrorClass::Data => {
+                self.stats.messages.count(&format!("skipped: {class}"), &error.message);
+                if error.class != ErrorClass::Data {
+                    self.refusal = Some(error.message);
+                }
+                Ok(Outcome::Skipped(class))
             }
-            ErrorClass::Data => Ok(Outcome::Skipped(error.class.to_string())),
-            ErrorClass::Limit => Ok(Outcome::Warning(error.class.to_string())),
-            ErrorClass::ConnectionLost => {
-                self.replaced = true;
-                Ok(Outcome::Warning(error.class.to_string()))
+            ErrorClass::Limit | ErrorClass::ConnectionLost => {
+                self.stats.messages.count(&format!("warning: {class}"), &error.message);
+                self.replaced |= error.class == ErrorClass::ConnectionLost;
+                Ok(Outcome::Warning(class))
             }
             ErrorClass::Internal | ErrorClass::Crash | ErrorClass::Hang => {
                 self.examine(round, case, at, Met::Error(number, error), report)
@@ -329,7 +381,7 @@ impl Executor {
     }
 
     /// Repeats a failure in place, if it was of the case's queries, and on a fresh database, checks what the case rests on,
-    /// reduces and reports.
+    /// repeats it in a new process, reduces and reports.
     fn examine(
         &mut self,
         round: &dyn Round,
@@ -368,25 +420,49 @@ impl Executor {
         }
         let class = blamed(round, case, &involved).to_owned();
         let mut written = false;
-        let reduced = self.reduced.entry((class, kind)).or_default();
-        if *reduced < self.config.findings_per_class_max {
-            *reduced += 1;
-            // Reducing takes a while and may end the process: what is known already is on disk meanwhile.
+        let group = (class, kind);
+        let max = self.config.findings_per_class_max;
+        if self.reduced.get(&group).copied().unwrap_or_default() < max {
             let unreduced = self.finding(round, case, at, kind, &statements, &involved);
+            let vanished = self.vanished.get(&group).copied().unwrap_or_default();
+            if vanished >= max {
+                return Ok(Outcome::Warning(
+                    "flaky: like others that did not repeat in a new process, not tried".to_owned(),
+                ));
+            }
+            if !self.comes_again(&unreduced, at)? {
+                *self.vanished.entry(group).or_default() += 1;
+                return self.flaky(round, case, at, &statements, met, "did not repeat in a new process");
+            }
+            *self.reduced.entry(group).or_default() += 1;
+            // Reducing takes a while and may end the process: what is known already is on disk meanwhile.
             let early = unreduced.write(&self.config.out_dir, &self.session.profile)?;
-            let finding = self.reduce(round, case, at, kind, statements, involved);
+            let mut finding = self.reduce(round, case, at, kind, statements, involved);
+            // What was reduced in this process may show in it only.
+            if finding.id != unreduced.id && !self.comes_again(&finding, at)? {
+                finding = unreduced;
+                let connection = self.session.connection.as_mut();
+                if build(connection, &finding.statements).is_ok() {
+                    note_results(connection, &mut finding.queries);
+                }
+            }
+            fs::remove_dir_all(early)?;
             let kept = self.kept.entry((kind, finding.features.clone())).or_default();
             *kept += 1;
             if *kept <= FINDINGS_PER_FEATURES_MAX {
                 written = true;
                 report(Report::Found(self.write(&finding, &self.config.out_dir)?))?;
             }
-            if finding.id != unreduced.id {
-                fs::remove_dir_all(early)?;
-            }
         }
         // What the limits keep from being written stays visible in the summary.
         Ok(Outcome::Fail(if written { kind.to_string() } else { format!("{kind}, one of many: not written") }))
+    }
+
+    /// Whether a finding shows in a new process.
+    fn comes_again(&mut self, finding: &Finding, at: At) -> io::Result<bool> {
+        let scratch = self.config.recorder.with_extension("replay.json");
+        let recorder = &mut self.recorder;
+        comes_again(finding, &self.config.data_dir, &scratch, &mut || recorder.note(at.block, u64::from(at.case), 0))
     }
 
     fn flaky(
@@ -561,12 +637,6 @@ enum Met {
     Difference,
     /// A query of the case broke the engine.
     Error(usize, EngineError),
-}
-
-/// A message without names and numbers, so that the same one is counted as the same.
-fn in_general(message: &str) -> String {
-    let names = |word: &&str| !word.contains(|c: char| c.is_ascii_digit() || "\"'`".contains(c));
-    message.split_whitespace().filter(names).collect::<Vec<_>>().join(" ")
 }
 
 /// The batch of set-up statements that a case comes after.

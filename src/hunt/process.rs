@@ -1,5 +1,6 @@
 //! Executor processes: starting them, speaking with them, watching them.
 
+use super::block::block_of;
 use super::protocol::{Order, Report};
 use super::recorder::{self, Position};
 use super::supervisor::HuntError;
@@ -157,7 +158,7 @@ pub(super) async fn attend(
                     break if clean && outstanding.is_empty() { End::Closed } else { End::Crashed };
                 };
                 if let (Report::Ran { block, next, .. }, Some(Order::Run { block: of, end, .. })) = (&report, outstanding.front())
-                    && block == of
+                    && block_of(*block) == block_of(*of)
                     && next >= end
                 {
                     outstanding.pop_front();

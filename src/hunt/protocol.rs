@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum Order {
     /// Run cases of a block.
     Run {
-        /// The block.
+        /// The block, or the database that replaces its first one, as [`super::block`] numbers them.
         block: u64,
         /// The first case to run; earlier ones only change the database.
         first: u32,
@@ -44,7 +44,7 @@ pub enum Report {
     Found(FoundReport),
     /// Cases of a block ran.
     Ran {
-        /// The block.
+        /// The block, or the database that the cases to come have.
         block: u64,
         /// The case after the last one that ran.
         next: u32,

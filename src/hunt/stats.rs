@@ -53,6 +53,65 @@ impl Outcomes {
     }
 }
 
+/// Messages counted for one reason; those of others are counted together.
+const MESSAGES_MAX: usize = 100;
+
+/// Characters of a message.
+const MESSAGE_LENGTH_MAX: usize = 120;
+
+/// What stands for the messages beyond the limit.
+const OTHER_MESSAGES: &str = "other messages";
+
+/// The reason under which messages to queries stand without which a case went on.
+pub const LEFT_OUT: &str = "left out";
+
+/// The reason under which messages stand for which a database was replaced.
+pub const REPLACED: &str = "replaced";
+
+/// What an engine said where it refused something, by the reason that the refusal counts under. Names and numbers are left
+/// out of messages, so that the same one is counted as the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Messages(BTreeMap<String, BTreeMap<String, u64>>);
+
+impl Messages {
+    /// Counts a message.
+    pub fn count(&mut self, reason: &str, message: &str) {
+        let short: String = in_general(message).chars().take(MESSAGE_LENGTH_MAX).collect();
+        self.add_one(reason, short, 1);
+    }
+
+    fn add_one(&mut self, reason: &str, message: String, count: u64) {
+        let counts = self.0.entry(reason.to_owned()).or_default();
+        let known = counts.len() < MESSAGES_MAX || counts.contains_key(&message);
+        *counts.entry(if known { message } else { OTHER_MESSAGES.to_owned() }).or_default() += count;
+    }
+
+    /// Adds what another counted.
+    fn add(&mut self, other: &Self) {
+        for (reason, counts) in &other.0 {
+            for (message, count) in counts {
+                self.add_one(reason, message.clone(), *count);
+            }
+        }
+    }
+
+    /// The commonest messages under a reason, with how often each was said.
+    pub fn commonest(&self, reason: &str, max: usize) -> Vec<(&str, u64)> {
+        let counts = self.0.get(reason).into_iter().flatten();
+        let mut all: Vec<(&str, u64)> = counts.map(|(message, count)| (message.as_str(), *count)).collect();
+        all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        all.truncate(max);
+        all
+    }
+}
+
+/// A message without names and numbers, on one line.
+pub fn in_general(message: &str) -> String {
+    let names = |word: &&str| !word.contains(|c: char| c.is_ascii_digit() || "\"'`".contains(c));
+    message.split_whitespace().filter(names).collect::<Vec<_>>().join(" ")
+}
+
 /// What was done for one oracle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OracleStats {
@@ -82,6 +141,12 @@ impl OracleStats {
 pub struct Stats {
     /// Outcomes of cases.
     pub outcomes: Outcomes,
+    /// What the engine said to what it refused; keyed as the reasons of outcomes are.
+    #[serde(default)]
+    pub messages: Messages,
+    /// Databases that were replaced, because the engine refused them or most cases on them.
+    #[serde(default)]
+    pub replaced: u64,
     /// Statements run, set-up included.
     pub statements: u64,
     /// Set-up statements that failed; they are left out of the database, and of reproductions.
@@ -113,6 +178,8 @@ impl Stats {
         for (reason, count) in &b.reasons {
             *a.reasons.entry(reason.clone()).or_default() += count;
         }
+        self.messages.add(&other.messages);
+        self.replaced += other.replaced;
         self.statements += other.statements;
         self.setup_errors += other.setup_errors;
         self.engine_ns += other.engine_ns;
@@ -136,5 +203,28 @@ impl Stats {
     pub fn cases_per_cpu_second(&self) -> f64 {
         let all = self.cpu_ns + self.server_ns;
         if all == 0 { 0.0 } else { self.outcomes.cases() as f64 * 1e9 / all as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_counted_as_the_same_but_for_names_up_to_a_limit() {
+        let mut messages = Messages::default();
+        for table in ["\"a\"", "\"b\"", "'c1'"] {
+            messages.count("refused", &format!("there is no table {table}\nat character 7"));
+        }
+        messages.count("refused", "no");
+        assert_eq!(messages.commonest("refused", 1), [("there is no table at character", 3)]);
+        let mut more = Messages::default();
+        for at in 0..3 * MESSAGES_MAX {
+            more.count("refused", &"x".repeat(at + 1));
+        }
+        messages.add(&more);
+        let all = messages.commonest("refused", usize::MAX);
+        assert_eq!(all.iter().map(|(_, count)| count).sum::<u64>(), 4 + 3 * MESSAGES_MAX as u64);
+        assert!(all.len() <= MESSAGES_MAX + 1 && all[0].0 == OTHER_MESSAGES, "{all:?}");
     }
 }

@@ -3,6 +3,7 @@
 //! An executor that ends by itself or stands still is replaced. Its flight recorder names the case; the case is made
 //! again, and run in a process of its own: what ends or stops that process too is a finding, anything else is flaky.
 
+use super::block::block_of;
 use super::learned;
 use super::process::{End, Event, Process, attend, own_program, watch};
 use super::protocol::{FoundReport, Order, Ready, Report};
@@ -400,10 +401,11 @@ impl<'a> Hunt<'a> {
                     let running = worker
                         .pending
                         .iter_mut()
-                        .position(|o| matches!(o, Order::Run { block: of, .. } if *of == block));
+                        .position(|o| matches!(o, Order::Run { block: of, .. } if block_of(*of) == block_of(block)));
                     if let Some(at) = running
-                        && let Order::Run { first, end, .. } = &mut worker.pending[at]
+                        && let Order::Run { block: database, first, end } = &mut worker.pending[at]
                     {
+                        *database = block;
                         *first = next;
                         if next >= *end {
                             worker.pending.remove(at);
@@ -423,9 +425,10 @@ impl<'a> Hunt<'a> {
         Ok(())
     }
 
-    /// Counts a block as done when no order for a part of it is left.
-    fn finish(&mut self, block: u64) {
-        let of_block = |order: &Order| matches!(order, Order::Run { block: of, .. } if *of == block);
+    /// Counts the block of a database as done when no order for a part of it is left.
+    fn finish(&mut self, database: u64) {
+        let block = block_of(database);
+        let of_block = |order: &Order| matches!(order, Order::Run { block: of, .. } if block_of(*of) == block);
         let left = self.workers.values().flat_map(|w| &w.pending).chain(&self.again).any(of_block);
         if !left {
             self.campaign.finish_block(block);
@@ -470,10 +473,11 @@ impl<'a> Hunt<'a> {
         let position = recorder::read(&worker.recorder).ok().flatten();
         let mut pending = worker.pending;
         if let (Some(position), true) = (position, worker.ready) {
-            let running =
-                pending.iter().position(|o| matches!(o, Order::Run { block, .. } if *block == position.block));
+            let running = pending
+                .iter()
+                .position(|o| matches!(o, Order::Run { block, .. } if block_of(*block) == block_of(position.block)));
             if let Some(Order::Run { block, first, end }) = running.map(|at| pending.remove(at)) {
-                if position.statement >= recorder::SETUP && self.retried.insert(block) {
+                if position.statement >= recorder::SETUP && self.retried.insert(block_of(block)) {
                     // It may have been a kill from outside: once more.
                     self.again.push(Order::Run { block, first, end });
                 } else {
@@ -488,7 +492,7 @@ impl<'a> Hunt<'a> {
                     let case = u32::try_from(position.case).unwrap_or(end);
                     // The cases before it that were not reported yet, and those behind it, where the database can be made.
                     let behind = if position.statement < recorder::SETUP { case + 1..end } else { end..end };
-                    for piece in [first..case, behind] {
+                    for (block, piece) in [(block, first..case), (position.block, behind)] {
                         if piece.start < piece.end {
                             self.again.push(Order::Run { block, first: piece.start, end: piece.end });
                         }
