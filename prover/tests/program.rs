@@ -492,3 +492,57 @@ mod benches {
         check_status(&run(&arguments), 0);
     }
 }
+
+/// Whoever stops reading, as `| head` does, ends a command without a word of it; messages that nobody reads change nothing.
+mod unread {
+    use super::*;
+
+    const PAIR: &str = r#"{"id": "a", "schema": "CREATE TABLE t(a INT)", "q1": "SELECT a FROM t", "q2": "SELECT a FROM t"}"#;
+
+    /// A pipe whose reader is gone.
+    fn nobody() -> Stdio {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        writer.into()
+    }
+
+    /// A file of pairs.
+    fn pairs() -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::new().expect("a file");
+        for _ in 0..20 {
+            writeln!(file, "{PAIR}").expect("written");
+        }
+        file
+    }
+
+    #[test]
+    fn output() {
+        let file = pairs();
+        let path = file.path().to_str().expect("a path");
+        for arguments in [
+            &["--help"][..],
+            &["help", "prove"],
+            &["prove", "--pairs", path, "--json"],
+            &["prove", "--pairs", path],
+            &["fuzz", "--for", "2s"],
+            &["bench", path],
+        ] {
+            let output = program(arguments).stdin(Stdio::null()).stdout(nobody()).output().expect("the program runs");
+            let said = stderr(&output);
+            assert!(!said.contains("panicked") && !said.contains("roken pipe"), "{arguments:?}: {said}");
+            assert!(matches!(output.status.code(), Some(0 | COULD_NOT_RUN)), "{arguments:?}: {}", output.status);
+        }
+    }
+
+    #[test]
+    fn messages() {
+        let file = pairs();
+        let path = file.path().to_str().expect("a path");
+        let mut command = program(&["prove", "--pairs", path, "--json"]);
+        let output = command.stdin(Stdio::null()).stderr(nobody()).output().expect("the program runs");
+        check_status(&output, 0);
+        assert_eq!(answers(&output).len(), 20);
+        let wrong = program(&["prove", "--pairs", "/nonexistent"]).stderr(nobody()).output().expect("the program runs");
+        check_status(&wrong, COULD_NOT_RUN);
+    }
+}

@@ -4,7 +4,13 @@
 //! and in [`run`]. Whatever decides a pair does so in a worker process ([`serve`], started by [`worker`] for [`pool`]),
 //! so that a crash or an endless search costs that pair and nothing else.
 
-#![allow(clippy::print_stdout)]
+/// In place of the standard library's, which panics when nobody reads messages any more, as after `2>&1 | head`.
+macro_rules! eprintln {
+    ($($arg:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($arg)*);
+    }};
+}
 
 mod args;
 mod audit;
