@@ -25,8 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// How long an engine may take to be loaded and to open a database.
 const START_MAX: Duration = Duration::from_mins(1);
 
-/// Lines that an engine printed last that are kept.
-const WORDS_MAX: usize = 4;
+/// Lines that an engine printed last that are kept, those of a backtrace not counted: what a panic says comes before one.
+const WORDS_MAX: usize = 6;
 
 /// How long they may take to arrive once it ended.
 const WORDS_PATIENCE: Duration = Duration::from_secs(1);
@@ -152,7 +152,11 @@ impl Process {
         let (spoken, words) = channel();
         std::thread::spawn(move || {
             let mut last = VecDeque::new();
-            for line in BufReader::new(errors).lines().map_while(Result::ok) {
+            for line in BufReader::new(errors).split(b'\n').map_while(Result::ok) {
+                let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+                if line.is_empty() || is_frame(&line) {
+                    continue;
+                }
                 last.push_back(line);
                 if last.len() > WORDS_MAX {
                     last.pop_front();
@@ -163,6 +167,25 @@ impl Process {
         });
         Ok(Self { child, requests, answers, words })
     }
+}
+
+/// Whether a line is of a backtrace: a frame of Rust (`12: name`, `at file`), of gdb and sanitizers (`#1 …`), of glibc
+/// (`lib.so(name+0x1) [0x2]`), of Python's faulthandler (`File "…", line 3 in f`), or what stands around them.
+fn is_frame(line: &str) -> bool {
+    let line = line.trim_start();
+    let numbered = |text: &str, end: &str| {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        digits > 0 && text[digits..].starts_with(end)
+    };
+    numbered(line, ": ")
+        || line.strip_prefix('#').is_some_and(|rest| numbered(rest, " "))
+        || line.starts_with("at /")
+        || line.starts_with("at ./")
+        || line.starts_with("File \"")
+        || line.ends_with(']') && line.contains("[0x")
+        || ["stack backtrace:", "note: run with `RUST_BACKTRACE", "note: Some details are omitted"]
+            .iter()
+            .any(|start| line.starts_with(start))
 }
 
 impl Process {
@@ -245,11 +268,15 @@ impl Python {
         if answer.too_many {
             return Err(EngineError::too_many_rows(self.limits));
         }
-        let Some(message) = answer.error else { return Ok(answer) };
+        let Some(mut message) = answer.error else { return Ok(answer) };
         let class = self.profile.error_class(&answer.code);
         if class == ErrorClass::Internal {
             // What is left of an engine that has failed inside is not to be trusted.
-            self.stop();
+            let words = self.process.take().map(Process::end).unwrap_or_default().1;
+            // A panic says where it was to whoever watches, and only why to whoever called.
+            if let Some(place) = words.split("; ").find(|word| word.contains("panicked at")) {
+                message = format!("{message}\n{place}");
+            }
         }
         Err(EngineError { class, code: answer.code, message })
     }
@@ -317,5 +344,37 @@ impl Connection for Python {
 
     fn server_cpu(&self) -> Option<Duration> {
         self.process.as_ref().map(|process| cpu_of_tree(process.child.id()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_frame;
+
+    #[test]
+    fn what_a_panic_says_is_no_frame() {
+        for frame in [
+            "   0: rust_begin_unwind",
+            "             at /rustc/abc/library/std/src/panicking.rs:665:5",
+            "             at ./src/lib.rs:1:2",
+            "#12 0x00007f in f () from /lib/libc.so.6",
+            "/lib/x86_64-linux-gnu/libc.so.6(abort+0x12b) [0x7f1c]",
+            "  File \"<string>\", line 43 in run",
+            "stack backtrace:",
+            "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace",
+        ] {
+            assert!(is_frame(frame), "{frame}");
+        }
+        for word in [
+            "thread 'main' panicked at core/vdbe/execute.rs:2312:18:",
+            "internal error: entered unreachable code",
+            "index out of bounds: the len is 3 but the index is 7",
+            "python3: sqlite3.c:1: sqlite3VdbeExec: Assertion `0' failed.",
+            "terminate called after throwing an instance of 'std::bad_alloc'",
+            "Fatal Python error: Segmentation fault",
+            "ERROR: 12 of 14 pages",
+        ] {
+            assert!(!is_frame(word), "{word}");
+        }
     }
 }
