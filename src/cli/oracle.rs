@@ -351,7 +351,9 @@ fn show(class: &OracleClass) {
         if demand.truth_value_only {
             notes.push("only its truth value is used");
         }
-        println!("placeholder {}: {:?} {}", placeholder.name, placeholder.kind, notes.join(", "));
+        let constraint = class.constraints.get(&placeholder.name).map_or("", String::as_str);
+        let notes = if notes.is_empty() { String::new() } else { format!(", {}", notes.join(", ")) };
+        println!("placeholder {}: {}{notes}", printable(&placeholder.name), printable(constraint));
     }
     for (at, (member, status)) in class.members.iter().zip(class.statuses()).enumerate() {
         let switch = member.switch.as_ref().map(|s| format!(" (optimizer switch {s})")).unwrap_or_default();
