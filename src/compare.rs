@@ -40,6 +40,11 @@ impl BagHash {
         bag
     }
 
+    /// The hash as text.
+    pub fn digest(&self) -> String {
+        format!("{:016x}", self.sum)
+    }
+
     /// Adds one finished row.
     pub fn add(&mut self, row: &RowHash) {
         self.rows += 1;

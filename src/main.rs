@@ -1,7 +1,7 @@
 //! The program `caqtus`: command line in, exit code out.
 
 use clap::Parser as _;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -10,11 +10,11 @@ fn main() -> ExitCode {
         Ok(code) => code,
         // Whoever read the output has seen enough, as `| head` does.
         Err(error) if error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe) => {
-            ExitCode::SUCCESS
+            ExitCode::from(caqtus::cli::unread_status())
         }
         Err(error) => {
             // The one place where an error chain is printed.
-            eprintln!("caqtus: {error:#}");
+            let _ = writeln!(std::io::stderr(), "caqtus: {error:#}");
             ExitCode::from(caqtus::cli::COULD_NOT_RUN)
         }
     }

@@ -42,6 +42,10 @@ fn errors_say_what_to_do_and_end_with_two() {
         (vec!["hunt", "--catalogue", "none.toml"], "none.toml"),
         (vec!["hunt", "--resume", "--out", "empty"], "no campaign to resume"),
         (vec!["bug", "show", "abc"], "caqtus bug list"),
+        (vec!["bug", "list", "--findings", "none"], "there is no directory none"),
+        (vec!["bug", "list", "--findings", "none", "--json"], "there is no directory none"),
+        (vec!["bug", "spans", "--findings", "none"], "there is no directory none"),
+        (vec!["bug", "show", "abc", "--findings", "."], "caqtus bug list --findings ."),
         (vec!["oracle", "show", "nope"], "caqtus oracle list"),
         (vec!["dbms", "install", "tidb@8"], "named by its URL"),
         (vec!["dbms", "install", "duckdb@1.3.9"], "the nearest are"),
@@ -63,5 +67,22 @@ fn every_command_explains_itself() {
         let output = caqtus.run(&words);
         assert!(output.status.success());
         assert!(output.stdout.len() > 300, "{words:?}");
+    }
+}
+
+#[test]
+fn placeholders_are_shown_as_users_write_them() {
+    let caqtus = Caqtus::new();
+    let classes = "[[class]]\nname = \"own\"\nschema = \"CREATE TABLE t1(c0 INT)\"\n\
+        placeholders = { p1 = \"Expr(t1: BOOLEAN)\", v1 = \"Table(c0 INT, c1 TEXT)\" }\n\
+        members = [\"SELECT v1.c0 FROM v1, t1 WHERE t1.p1\", \"SELECT v1.c0 FROM t1, v1 WHERE t1.p1\"]\n";
+    std::fs::write(caqtus.path("own.toml"), classes).expect("writes");
+    let output = caqtus.run(&["oracle", "show", "own", "--catalogue", "own.toml"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for line in
+        ["placeholder p1: Expr(t1: BOOLEAN), only its truth value is used", "placeholder v1: Table(c0 INT, c1 TEXT)"]
+    {
+        assert!(text.lines().any(|shown| shown.starts_with(line)), "{line}: {text}");
     }
 }

@@ -84,6 +84,13 @@ fn a_crash_comes_with_its_last_words() {
     assert!(error.message.contains("signal: 11") && error.message.contains("the last words"), "{error}");
     db.reset().expect("comes back");
     assert_eq!(db.rows("SELECT 1").expect("runs"), [[Value::Int(1)]]);
+    // What a panic says comes before its backtrace, however long that is.
+    let panic = "'boom' in sql and (print('thread main panicked at core/vdbe.rs:12:5:\\\\nthe cursor is gone\\\\nstack backtrace:\\\\n' + \
+        ''.join(f'  {n}: core::f{n}\\\\n      at /src/{n}.rs:1:2\\\\n' for n in range(40)), file=sys.stderr, flush=True), \
+        os.kill(os.getpid(), signal.SIGABRT))";
+    let message = open(panic).rows("SELECT 'boom'").expect_err("crashes").message;
+    assert!(message.contains("panicked at core/vdbe.rs:12:5:; the cursor is gone"), "{message}");
+    assert!(!message.contains("core::f"), "{message}");
     // Killed from outside, as by a machine without memory: nothing is said of the engine.
     let error = open("'boom' in sql and os.kill(os.getpid(), signal.SIGKILL)").rows("SELECT 'boom'").expect_err("ends");
     assert_eq!(error.class, ErrorClass::ConnectionLost, "{error}");
@@ -144,6 +151,55 @@ fn what_is_wrong_in_an_engine_is_found() {
     assert_eq!(code, 1, "{summary}");
     assert_eq!(summary["cases"], 64, "{summary}");
     assert!(summary["reasons"]["fail: crash"].as_u64() > Some(0), "{summary}");
+}
+
+#[test]
+fn settings_stay_only_where_they_matter() {
+    let caqtus = Caqtus::new();
+    // Wrong with one setting only; without another one texts are equal that are not the same, which classes take for
+    // granted they are not. The engine forgets neither before its database goes.
+    let pragma = |name: &str| format!("connection.execute('PRAGMA {name}').fetchone()[0]");
+    let before = format!(
+        "sql = sql.replace(' WHERE NOT ', ' WHERE 0 AND NOT ') if {} == 5 else sql; \
+         sql = sql.replace('a TEXT', 'a TEXT COLLATE NOCASE') if {} != 7 else sql",
+        pragma("user_version"),
+        pragma("application_id")
+    );
+    let settings = [
+        "PRAGMA cache_size = 100",
+        "PRAGMA user_version = 5",
+        "PRAGMA temp_store = 2; PRAGMA synchronous = 0",
+        "PRAGMA application_id = 7",
+        "PRAGMA foreign_keys = ON",
+    ];
+    let text =
+        profile("settinglite", &before).replace("switches = []", &format!("switches = []\nstart = {settings:?}"));
+    // A statement at a time, as this module takes them.
+    let text = text.replace(
+        "    cursor = connection.execute(sql)",
+        "    *first, sql = sql.split('; ')\n    [connection.execute(one) for one in first]\n    cursor = connection.execute(sql)",
+    );
+    let dialects = caqtus.path("corpus/dialects");
+    fs::create_dir_all(&dialects).expect("a directory");
+    fs::write(dialects.join("settinglite.toml"), text).expect("writes");
+    let (code, summary) = hunt(&caqtus, "settinglite", &["--cases", "192", "--keep", "1", "--snippets", "0"]);
+    assert_eq!(code, 1, "{summary}");
+    let mut without_foreign_keys = 0;
+    for found in summary["findings"].as_array().expect("findings") {
+        let dir = caqtus.path(found["dir"].as_str().expect("a directory"));
+        let case = fs::read_to_string(dir.join("case.json")).expect("reads");
+        let case: serde_json::Value = serde_json::from_str(&case).expect("JSON");
+        let statements: Vec<&str> =
+            case["statements"].as_array().expect("statements").iter().filter_map(|s| s.as_str()).collect();
+        assert!(statements.contains(&"PRAGMA user_version = 5"), "{statements:?}");
+        assert!(statements.contains(&"PRAGMA application_id = 7"), "{statements:?}");
+        assert!(!statements.iter().any(|s| s.contains("cache_size") || s.contains("temp_store")), "{statements:?}");
+        let refers = statements.iter().any(|s| s.contains("REFERENCES"));
+        let enforces = statements.contains(&"PRAGMA foreign_keys = ON");
+        assert_eq!(refers, enforces, "{statements:?}");
+        without_foreign_keys += usize::from(!refers);
+    }
+    assert!(without_foreign_keys > 0, "{summary}");
 }
 
 /// What the program says about a target with something before each statement.

@@ -5,6 +5,8 @@ use std::process::Stdio;
 
 /// Findings that were reduced. One that a kill caught before that is replaced by its reduced form later.
 fn findings(caqtus: &Caqtus) -> Vec<String> {
+    // It may not be there yet.
+    std::fs::create_dir_all(caqtus.path("out")).expect("a directory");
     let output = caqtus.run(&["bug", "list", "--json", "--findings", "out"]);
     let list: serde_json::Value = serde_json::from_slice(&output.stdout).expect("every finding reads");
     let ids = list.as_array().expect("a list").iter().map(|f| f["id"].as_str().expect("an id").to_owned());

@@ -158,8 +158,8 @@ fn what_serves_the_engine_only_is_not_called() {
     };
     let calls = |target: &str, data: &Path| {
         let target = target.parse().expect("a target");
-        let session =
-            Session::open(&target, data, &choice, 35, &[], &mut || {}).unwrap_or_else(|e| panic!("{target}: {e:?}"));
+        let session = Session::open(&target, data, None, &choice, 35, &[], &mut || {})
+            .unwrap_or_else(|e| panic!("{target}: {e:?}"));
         let names = session.capabilities.functions.iter().map(|function| function.name.clone());
         (names.collect::<BTreeSet<_>>(), session)
     };

@@ -497,7 +497,8 @@ mod benches {
 mod unread {
     use super::*;
 
-    const PAIR: &str = r#"{"id": "a", "schema": "CREATE TABLE t(a INT)", "q1": "SELECT a FROM t", "q2": "SELECT a FROM t"}"#;
+    const PAIR: &str =
+        r#"{"id": "a", "schema": "CREATE TABLE t(a INT)", "q1": "SELECT a FROM t", "q2": "SELECT a FROM t"}"#;
 
     /// A pipe whose reader is gone.
     fn nobody() -> Stdio {

@@ -1,6 +1,6 @@
 //! `caqtus bug`.
 
-use super::{Common, FOUND};
+use super::{Common, FOUND, VOID};
 use crate::config::{HANG_MS, REPLAY_FACTOR, STATEMENT_LIMITS};
 use crate::dbms::Connection as _;
 use crate::dbms::install::{EngineStore, known_versions, version_key};
@@ -9,8 +9,10 @@ use crate::dbms::target::Target;
 use crate::hunt::process::{own_program, watch};
 use crate::triage::bisect::{Seen, bisect};
 use crate::triage::confirm::Replay;
-use crate::triage::finding::{self, Finding, FindingKind, FindingQuery, QueryResult};
-use anyhow::bail;
+use crate::triage::finding::{
+    self, FLAKY, Finding, FindingKind, FindingQuery, Listing, QueryResult, result_lines, shell_word,
+};
+use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -41,6 +43,9 @@ struct Where {
 enum BugCommand {
     /// List findings, grouped by class and kind
     List {
+        /// Those that did not come again, which are kept apart
+        #[arg(long)]
+        flaky: bool,
         #[command(flatten)]
         place: Where,
     },
@@ -51,7 +56,10 @@ enum BugCommand {
         #[command(flatten)]
         place: Where,
     },
-    /// Run a finding again, in a process of its own; exit status 1 if it shows
+    /// Run a finding again, in a process of its own
+    ///
+    /// Exit status: 0 it does not show, 1 it shows, 2 could not run, 3 void: set-up or a query fails on this version, so it
+    /// says nothing.
     Replay {
         /// Its identifier, or the start of it
         id: String,
@@ -63,7 +71,8 @@ enum BugCommand {
     },
     /// Name the first and the last version that show a finding
     ///
-    /// Runs it on the versions of its engine that are installed, halving. The version after the last bad one has the fix.
+    /// Runs it on the versions of its engine that are installed, halving. The version after the last bad one has the fix. A
+    /// version on which set-up or a query fails is neither good nor bad, and passed over.
     Bisect {
         /// Its identifier, or the start of it
         id: String,
@@ -84,11 +93,14 @@ enum BugCommand {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Replayed {
     version: String,
-    /// `shows`, `agrees` (the queries agree), or `void` (a query does not run here).
+    /// `shows`, `agrees` (the queries agree), or `void` (set-up or a query does not run here).
     state: String,
     /// What kind of failure shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<FindingKind>,
+    /// What does not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
     queries: Vec<FindingQuery>,
 }
 
@@ -101,19 +113,57 @@ impl Replayed {
             Replay::Equal => ("agrees", None),
             Replay::Void(_) => ("void", None),
         };
-        Self { version, state: state.to_owned(), kind, queries }
+        let why = match verdict {
+            Replay::Void(error) => Some(error.to_string()),
+            _ => None,
+        };
+        Self { version, state: state.to_owned(), kind, why, queries }
     }
+
+    /// Describes a replay on a target that cannot be opened.
+    pub(super) fn unopened(error: &anyhow::Error) -> Self {
+        let why = Some(format!("it cannot be opened: {error:#}"));
+        Self { version: String::new(), state: "void".to_owned(), kind: None, why, queries: Vec::new() }
+    }
+}
+
+impl Where {
+    /// The directory, which must be there.
+    fn dir(&self) -> anyhow::Result<&Path> {
+        let dir = self.findings.as_path();
+        if !dir.is_dir() {
+            let dir = shell_word(dir);
+            bail!("there is no directory {dir}; `caqtus hunt --out {dir}` makes it, and --findings names another one");
+        }
+        Ok(dir)
+    }
+
+    /// A finding by the start of its identifier.
+    fn find(&self, id: &str) -> anyhow::Result<(PathBuf, Finding)> {
+        Ok(finding::find(self.dir()?, id)?)
+    }
+}
+
+/// The findings of a directory; those that cannot be read are named and left out.
+fn readable(dir: &Path) -> anyhow::Result<Vec<(PathBuf, Finding)>> {
+    let Listing { findings, damaged } = finding::survey(dir)?;
+    for error in damaged {
+        eprintln!("caqtus: left out: {:#}", anyhow::Error::from(error));
+    }
+    Ok(findings)
 }
 
 pub(super) fn run(args: BugArgs) -> anyhow::Result<ExitCode> {
     match args.command {
-        BugCommand::List { place } => list(&place),
+        BugCommand::List { flaky, place } => list(flaky, &place),
         BugCommand::Show { id, place } => {
-            let (dir, finding) = finding::find(&place.findings, &id)?;
+            let (dir, finding) = place.find(&id)?;
             if place.json {
                 println!("{}", serde_json::to_string_pretty(&finding)?);
             } else {
-                print!("{}", std::fs::read_to_string(dir.join("report.md"))?);
+                let path = dir.join("report.md");
+                let report = std::fs::read_to_string(&path);
+                print!("{}", report.with_context(|| format!("cannot read {}", path.display()))?);
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -123,16 +173,16 @@ pub(super) fn run(args: BugArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn list(place: &Where) -> anyhow::Result<ExitCode> {
-    let all = finding::list(&place.findings)?;
+fn list(flaky: bool, place: &Where) -> anyhow::Result<ExitCode> {
+    let apart = place.dir()?.join(FLAKY);
+    let all = readable(if flaky { &apart } else { &place.findings })?;
     if place.json {
         let found: Vec<_> = all.iter().map(|(dir, finding)| finding.found(dir)).collect();
         println!("{}", serde_json::to_string(&found)?);
         return Ok(ExitCode::SUCCESS);
     }
     if all.is_empty() {
-        println!("no findings in {}", place.findings.display());
-        return Ok(ExitCode::SUCCESS);
+        println!("no {}findings in {}", if flaky { "flaky " } else { "" }, place.findings.display());
     }
     let mut groups: BTreeMap<(&str, FindingKind), Vec<&Finding>> = BTreeMap::new();
     for (_, finding) in &all {
@@ -143,6 +193,11 @@ fn list(place: &Where) -> anyhow::Result<ExitCode> {
         for finding in findings {
             println!("  {}  {} {}  {}", finding.id, finding.dbms, finding.version, finding.features.join(", "));
         }
+    }
+    let others = if flaky { 0 } else { finding::survey(&apart)?.findings.len() };
+    if others > 0 {
+        let place = shell_word(&place.findings);
+        println!("{others} more did not come again; `caqtus bug list --flaky --findings {place}` shows them");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -158,19 +213,24 @@ async fn replay_on(dir: &Path, dbms: Option<&str>, data_dir: &Path) -> anyhow::R
         Ok(output) => {
             let text = String::from_utf8_lossy(&output);
             let last = text.lines().last().unwrap_or_default();
-            Ok(Ok(serde_json::from_str(last)?))
+            let replayed = serde_json::from_str(last);
+            Ok(Ok(replayed.with_context(|| format!("the process that was to replay {} said nothing", dir.display()))?))
         }
         Err(kind) => Ok(Err(kind)),
     }
 }
 
 fn replay(id: &str, dbms: Option<&str>, place: &Where) -> anyhow::Result<ExitCode> {
-    let (dir, finding) = finding::find(&place.findings, id)?;
+    let (dir, finding) = place.find(id)?;
     // A target that cannot be opened is said here, with what to do, not as a failed process.
     let target: Target = dbms.unwrap_or(&finding.dbms).parse()?;
     drop(target.open(&place.common.data_dir(), STATEMENT_LIMITS)?);
     let replayed = super::runtime()?.block_on(replay_on(&dir, dbms, &place.common.data_dir()))?;
-    let shows = !matches!(&replayed, Ok(r) if r.state != "shows");
+    let status = match &replayed {
+        Ok(replayed) if replayed.state == "agrees" => 0,
+        Ok(replayed) if replayed.state == "void" => VOID,
+        _ => FOUND,
+    };
     match (&replayed, place.json) {
         (Ok(replayed), true) => println!("{}", serde_json::to_string(replayed)?),
         (Err(kind), true) => println!("{}", serde_json::json!({ "state": "shows", "kind": kind })),
@@ -182,26 +242,19 @@ fn replay(id: &str, dbms: Option<&str>, place: &Where) -> anyhow::Result<ExitCod
             for query in &replayed.queries {
                 let context = query.context.as_ref().map(|context| format!("-- {context}\n")).unwrap_or_default();
                 print!("\n{context}{}", query.script());
-                match &query.result {
-                    QueryResult::Rows(rows) => {
-                        for row in rows {
-                            println!("--   {}", row.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | "));
-                        }
-                        println!("--   {} rows", rows.len());
-                    }
-                    QueryResult::Error(error) => println!("--   {}: {error}", error.class),
-                    QueryResult::None => {}
+                if query.result != QueryResult::None {
+                    result_lines(&query.result).iter().for_each(|line| println!("--   {line}"));
                 }
             }
             let meaning = match replayed.state.as_str() {
-                "shows" => "it shows",
-                "agrees" => "it does not show: the queries agree",
-                _ => "void: a query does not run here",
+                "shows" => "it shows".to_owned(),
+                "agrees" => "it does not show: the queries agree".to_owned(),
+                _ => format!("void, which says nothing: {}", replayed.why.as_deref().unwrap_or_default()),
             };
             println!("\n{target} {}: {meaning}", replayed.version);
         }
     }
-    Ok(ExitCode::from(if shows { FOUND } else { 0 }))
+    Ok(ExitCode::from(status))
 }
 
 /// What it takes to run findings on versions of an engine.
@@ -228,7 +281,7 @@ pub(super) fn look_at(look: &Look, dir: &Path, version: &str) -> anyhow::Result<
 }
 
 fn bisect_finding(id: &str, install: bool, place: &Where) -> anyhow::Result<ExitCode> {
-    let (dir, finding) = finding::find(&place.findings, id)?;
+    let (dir, finding) = place.find(id)?;
     let data_dir = place.common.data_dir();
     let target: Target = finding.dbms.parse()?;
     let engine = target.dialect().to_owned();
@@ -269,9 +322,14 @@ fn bisect_finding(id: &str, install: bool, place: &Where) -> anyhow::Result<Exit
         println!("{}", serde_json::to_string(&found)?);
         return Ok(ExitCode::SUCCESS);
     }
-    let before = found.good_before.map_or("no older version looked at".to_owned(), |v| format!("{v} is good"));
+    let side = |good: Option<&String>, end: &str, none: &str, void: Vec<&str>| {
+        let good = good.map_or_else(|| none.to_owned(), |version| format!("{end} {version}"));
+        if void.is_empty() { good } else { format!("{good}; void, so neither good nor bad: {}", void.join(", ")) }
+    };
+    let (older, newer) = found.void();
+    let before = side(found.good_before.as_ref(), "good is", "no older version is good", older);
     println!("first bad: {engine} {} ({before})", found.first_bad);
-    let after = found.first_good.map_or("the newest looked at".to_owned(), |v| format!("first good: {v}"));
+    let after = side(found.first_good.as_ref(), "first good:", "no newer version is good", newer);
     println!("last bad:  {engine} {} ({after})", found.last_bad);
     Ok(ExitCode::SUCCESS)
 }
@@ -280,7 +338,7 @@ fn seen_words(seen: Seen) -> &'static str {
     match seen {
         Seen::Shows => "it shows",
         Seen::Agrees => "the queries agree",
-        Seen::Void => "void: a query does not run here",
+        Seen::Void => "void: set-up or a query does not run here",
     }
 }
 
@@ -309,7 +367,7 @@ fn versions(finding: &Finding, data_dir: &Path) -> anyhow::Result<Vec<String>> {
 }
 
 fn spans(place: &Where) -> anyhow::Result<ExitCode> {
-    let all = finding::list(&place.findings)?;
+    let all = readable(place.dir()?)?;
     let mut groups: BTreeMap<(Vec<String>, Vec<String>), Vec<&Finding>> = BTreeMap::new();
     let runtime = super::runtime()?;
     for (dir, finding) in &all {

@@ -5,6 +5,7 @@ use crate::config::{CASES_PER_BLOCK, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
 use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
 use crate::hunt::learned;
+use anyhow::Context as _;
 use clap::Args;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -39,7 +40,8 @@ pub(super) struct CaseArgs {
 
 pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
     let target: Target = args.dbms.parse()?;
-    let recorder = std::env::temp_dir().join(format!("caqtus-recorder-{}", std::process::id()));
+    let scratch = std::env::temp_dir().join(format!("caqtus-case-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
     let mut executor = Executor::new(ExecutorConfig {
         dbms: target.to_string(),
         data_dir: args.common.data_dir(),
@@ -50,7 +52,7 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
         findings_per_class_max: FINDINGS_PER_CLASS_MAX,
         known: Vec::new(),
         learned: Some(learned::read(&args.common.data_dir(), &target.to_string())),
-        recorder: recorder.clone(),
+        recorder: scratch.join("recorder"),
     })?;
     let cases = args.case.map_or(0..CASES_PER_BLOCK, |case| case..case + 1);
     let mut shown: Vec<String> = Vec::new();
@@ -75,6 +77,6 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
         }
         shown.clone_from(&finding.statements);
     }
-    let _ = std::fs::remove_file(recorder);
+    let _ = std::fs::remove_dir_all(scratch);
     Ok(ExitCode::SUCCESS)
 }

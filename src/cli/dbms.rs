@@ -57,8 +57,9 @@ enum DbmsCommand {
         common: Common,
     },
     /// Start a target and print its version, classes, snippets and what is not used on it
+    #[command(after_help = super::TARGETS)]
     Check {
-        /// The target
+        /// The target, see below
         #[arg(default_value = "sqlite")]
         dbms: String,
         #[command(flatten)]
@@ -153,7 +154,8 @@ fn list(known: bool, json: bool, common: &Common) -> anyhow::Result<()> {
 fn check(dbms: &str, common: &Common) -> anyhow::Result<()> {
     let target: Target = dbms.parse()?;
     let learned = learned::read(&common.data_dir(), &target.to_string());
-    let session = Session::open(&target, &common.data_dir(), &ClassChoice::default(), 100, &learned, &mut || ())?;
+    let session = Session::open(&target, &common.data_dir(), None, &ClassChoice::default(), 100, &learned, &mut || ())?;
+    session.notes.iter().for_each(|note| eprintln!("{note}"));
     let profile = &session.profile;
     println!("{target}: version {} ({})", session.version, session.build_id);
     let contexts = session.oracles.classes_of(consistency::NAME);

@@ -1,5 +1,6 @@
 //! `caqtus execute`: the executor process. Hidden; the supervisor starts it.
 
+use super::bug::Replayed;
 use super::{COULD_NOT_RUN, Common};
 use crate::catalogue;
 use crate::config::{CLOSING_MS, ExecutorConfig, STATEMENT_LIMITS};
@@ -7,8 +8,8 @@ use crate::dbms::target::Target;
 use crate::discover::trial::try_query;
 use crate::hunt::executor::Executor;
 use crate::hunt::protocol::{Order, Report};
-use crate::triage::confirm::{Run, note_results, replay};
-use crate::triage::finding::{Finding, FindingQuery};
+use crate::triage::confirm::replay_finding;
+use crate::triage::finding::Finding;
 use clap::Args;
 use serde::de::DeserializeOwned;
 use std::io::{self, BufRead as _, Write as _};
@@ -38,7 +39,7 @@ pub(super) struct ExecuteArgs {
 
 pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.replay {
-        return replay_finding(&args, path);
+        return replay_case(&args, path);
     }
     if args.trials {
         return try_queries(&args);
@@ -111,16 +112,20 @@ fn try_queries(args: &ExecuteArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Builds the finding's database, runs its queries, and prints the queries with their results as JSON.
-fn replay_finding(args: &ExecuteArgs, path: &std::path::Path) -> anyhow::Result<ExitCode> {
+fn replay_case(args: &ExecuteArgs, path: &std::path::Path) -> anyhow::Result<ExitCode> {
     end_with_input();
     let finding: Finding = serde_json::from_str(&std::fs::read_to_string(path)?)?;
     let target: Target = args.dbms.as_deref().unwrap_or(&finding.dbms).parse()?;
-    let mut connection = target.open(&args.common.data_dir(), STATEMENT_LIMITS)?;
-    let runs: Vec<Run> = finding.queries.iter().map(Run::from).collect();
-    let verdict = replay(connection.as_mut(), &finding.statements, &runs);
-    let mut queries: Vec<FindingQuery> = finding.queries.clone();
-    note_results(connection.as_mut(), &mut queries);
-    let replayed = super::bug::Replayed::new(connection.version(), &verdict, queries);
+    let replayed = match target.open(&args.common.data_dir(), STATEMENT_LIMITS) {
+        Ok(mut connection) => {
+            let (verdict, seen) = replay_finding(connection.as_mut(), &finding);
+            let mut queries = finding.queries;
+            queries.iter_mut().zip(seen).for_each(|(query, seen)| query.result = seen);
+            Replayed::new(connection.version(), &verdict, queries)
+        }
+        // Of a version that does not start nothing can be said.
+        Err(error) => Replayed::unopened(&anyhow::Error::from(error)),
+    };
     println!("{}", serde_json::to_string(&replayed)?);
     Ok(ExitCode::SUCCESS)
 }

@@ -1,16 +1,17 @@
 //! `caqtus hunt`.
 
 use super::progress::{ProgressLine, interrupts};
-use super::{ChoiceArgs, Common, FOUND, StoreArgs, parse_duration, printable};
+use super::{ChoiceArgs, Common, FOUND, StoreArgs, TARGETS, output, parse_duration, printable};
 use crate::catalogue::{self, print_snippets};
 use crate::clock;
 use crate::config::{CatalogueSource, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
 use crate::dbms::target::Target;
+use crate::hunt::campaign;
 use crate::hunt::protocol::{FoundReport, Ready};
 use crate::hunt::stats::{LEFT_OUT, Messages, OracleStats, REPLACED, Stats};
 use crate::hunt::supervisor::{self, HuntPlan, Progress, Summary};
 use crate::store::{CampaignRow, ClassState, Store};
-use crate::triage::finding::Finding;
+use crate::triage::finding::{Finding, shell_word};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use serde::Serialize;
@@ -26,14 +27,15 @@ use std::time::Duration;
 /// ends it at once. Exit status: 0 nothing found, 1 bugs found, 2 could not run.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  caqtus hunt --for 10m\n  caqtus hunt --dbms sqlite@3.39.2 --for 2m --workers 2\n  \
-    caqtus hunt --class 'norec-*' --cases 100000 --seed 7 --json"
+    after_help = format!("{TARGETS}\n\nExamples:\n  caqtus hunt --for 10m\n  \
+    caqtus hunt --dbms sqlite@3.39.2 --for 2m --workers 2\n  caqtus hunt --dbms postgres --for 10m\n  \
+    caqtus hunt --class 'norec-*' --cases 100000 --seed 7 --json")
 )]
 #[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 pub(super) struct HuntArgs {
-    /// The target: sqlite, sqlite@VERSION, or `sqlite:/path/to/libsqlite3.so`
-    #[arg(long, default_value = "sqlite")]
-    dbms: String,
+    /// The target: ENGINE, ENGINE@VERSION, `ENGINE:/path` or `ENGINE://host`, see below [default: sqlite]
+    #[arg(long, value_name = "TARGET")]
+    dbms: Option<String>,
     /// Stop after this time: 90s, 10m, 2h
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     time: Option<Duration>,
@@ -63,7 +65,7 @@ pub(super) struct HuntArgs {
     #[arg(long, value_name = "N", default_value_t = FINDINGS_PER_CLASS_MAX)]
     keep: usize,
     /// Go on with the campaign in --out where it stopped, with its target, seed and classes
-    #[arg(long, conflicts_with_all = ["seed", "classes", "catalogue", "proofs", "assumed"])]
+    #[arg(long, conflicts_with_all = ["seed", "oracles", "classes", "catalogue", "proofs", "assumed", "snippets"])]
     resume: bool,
     /// A statement that still runs after this time, despite the limits inside the engine, is a hang
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
@@ -79,8 +81,11 @@ pub(super) struct HuntArgs {
 }
 
 pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
-    let target: Target = args.dbms.parse()?;
-    let interrupted = supervisor::interrupted(&args.out);
+    let target: Target = match (&args.dbms, args.resume) {
+        (None, true) => campaign::target(&args.out)?.parse()?,
+        (named, _) => named.as_deref().unwrap_or("sqlite").parse()?,
+    };
+    let interrupted = campaign::interrupted(&args.out);
     let runtime = super::runtime()?;
     let mut choice = args.choice.choice();
     let store = if args.store { Some(runtime.block_on(args.server.open(&args.common))?) } else { None };
@@ -124,6 +129,12 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
     }
     let summary = runtime.block_on(async { supervisor::hunt(plan, &mut display, interrupts()).await })?;
     display.0.finish();
+    let status = if summary.findings.is_empty() && summary.stats.outcomes.fail == 0 { 0 } else { FOUND };
+    // Before anything is printed: whoever reads that may stop reading.
+    if let Some(store) = store {
+        runtime.block_on(record(store, &classes, &summary))?;
+    }
+    output::ends_with(status);
     let text = text(&summary);
     if args.json {
         if !args.quiet {
@@ -133,10 +144,7 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
     } else {
         print!("{text}");
     }
-    if let Some(store) = store {
-        runtime.block_on(record(store, &classes, &summary))?;
-    }
-    Ok(ExitCode::from(if summary.findings.is_empty() && summary.stats.outcomes.fail == 0 { 0 } else { FOUND }))
+    Ok(ExitCode::from(status))
 }
 
 /// Writes the released classes to files beside the findings: executors need no store, and a campaign that goes on keeps
@@ -360,7 +368,7 @@ fn bugs(out: &mut String, findings: &[FoundReport]) {
             out.push_str("    …\n");
         }
     }
-    let place = dir.parent().map_or_else(|| ".".to_owned(), |parent| parent.display().to_string());
+    let place = shell_word(dir.parent().unwrap_or_else(|| Path::new(".")));
     let _ = writeln!(
         out,
         "\nNext:\n  caqtus bug show {id} --findings {place}                  the report\n  caqtus bug replay {id} --findings \
@@ -374,7 +382,7 @@ struct Display(ProgressLine);
 
 impl Progress for Display {
     fn ready(&mut self, ready: &Ready) {
-        let Ready { version, classes, snippets, assumed } = ready;
+        let Ready { version, classes, snippets, assumed, notes: _ } = ready;
         let assumed = if *assumed > 0 { format!(", {assumed} members without a proof") } else { String::new() };
         self.0.note(&format!("version {version}: {classes} classes{assumed}, {snippets} corpus snippets"));
     }

@@ -1,6 +1,8 @@
 //! The command line. One file per subcommand.
 
-#![allow(clippy::print_stdout)]
+// First, because the others print with its macros.
+#[macro_use]
+mod output;
 
 mod bench;
 mod bug;
@@ -13,6 +15,8 @@ mod import;
 mod oracle;
 mod progress;
 mod selftest;
+
+pub use output::unread_status;
 
 use crate::catalogue;
 use crate::config::{self, CatalogueSource, ClassChoice};
@@ -29,6 +33,9 @@ pub const FOUND: u8 = 1;
 /// Exit code: the command could not run.
 pub const COULD_NOT_RUN: u8 = 2;
 
+/// Exit code of a replay that says nothing: what it needs does not run there.
+pub const VOID: u8 = 3;
+
 /// Finds logic bugs in database systems: queries that silently return wrong results.
 ///
 /// Start with `caqtus hunt`, which tests the SQLite linked into this program. `caqtus dbms install sqlite@3.39.2`
@@ -39,6 +46,19 @@ pub struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+/// What may stand where a target is wanted.
+const TARGETS: &str = "\
+Targets:
+  sqlite                      the SQLite linked into this program
+  duckdb@1.3.4                a version that `caqtus dbms install` got, of most engines
+  postgres, mariadb, mysql    the newest that is here, on a server started for it
+  turso, datafusion           the Python module that is here
+  sqlite:/path/libsqlite3.so  a library: sqlite, duckdb
+  postgres:/path/bin          a server's programs, or the directory of a Python module
+  postgres://me@host/empty    a server that runs and an empty database; nothing is left in it
+  mariadb://me@host:3306/     a server that runs, without a database: mariadb, mysql, tidb, dolt
+`caqtus dbms list --known` shows the versions, `caqtus dbms check TARGET` what a target takes.";
 
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
@@ -199,6 +219,18 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_dialect_is_among_the_targets() {
+        let help = Cli::command().find_subcommand_mut("hunt").expect("a command").render_help().to_string();
+        for dialect in catalogue::dialects() {
+            let word = |word: &str| word == dialect || word.starts_with(&format!("{dialect}@"));
+            assert!(help.split([' ', ',', '\n', ':']).any(word), "{dialect}: {help}");
+        }
+        for kind in ["sqlite:/", "postgres:/", "postgres://", "@"] {
+            assert!(help.contains(kind), "{kind}: {help}");
+        }
     }
 
     #[test]

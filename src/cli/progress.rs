@@ -1,5 +1,6 @@
 //! One line of progress on a terminal, a line now and then elsewhere; and Ctrl-C.
 
+use super::output;
 use crate::clock;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal as _;
@@ -58,7 +59,7 @@ impl ProgressLine {
     }
 }
 
-/// Receives the first Ctrl-C or SIGTERM. A second one ends the program at once: processes that it started see their
+/// Receives the first Ctrl-C or SIGTERM, or that nobody reads the messages any more. A second one ends the program at once: processes that it started see their
 /// pipes close, and what was found until then is stored.
 pub(super) fn interrupts() -> mpsc::Receiver<()> {
     let (stop, stopped) = mpsc::channel(1);
@@ -67,6 +68,7 @@ pub(super) fn interrupts() -> mpsc::Receiver<()> {
         loop {
             tokio::select! {
                 _ = tokio::signal::ctrl_c() => {}
+                () = output::unread() => {}
                 Some(()) = async { match &mut terminate { Some(t) => t.recv().await, None => None } } => {}
             }
             if stop.try_send(()).is_err() {

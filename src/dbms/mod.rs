@@ -69,6 +69,11 @@ pub trait Connection {
     /// Replaces the database by an empty one. A server that was lost is started or reached again.
     fn reset(&mut self) -> Result<(), EngineError>;
 
+    /// Replaces the database by an empty one and the session by a new one: of what statements have set, nothing is left.
+    fn renew(&mut self) -> Result<(), EngineError> {
+        self.reset()
+    }
+
     /// Runs a statement and drops its rows.
     fn execute(&mut self, sql: &str) -> Result<(), EngineError>;
 

@@ -173,7 +173,8 @@ impl Mysql {
                 let limit = limit.replace("#S", &format!("{}.{:03}", ms / 1000, ms % 1000));
                 // A server that does not know it is bounded from outside only.
                 let _ = self.send(&limit);
-                let _ = self.send(&format!("SELECT GET_LOCK('{}', 0)", self.database));
+                // One that this program had just closed may hold the lock for a moment yet.
+                let _ = self.send(&format!("SELECT GET_LOCK('{}', 2)", self.database));
                 Ok(())
             }
             Err(mysql::Error::MySqlError(said)) => Err(self.reported(said.code, said.message)),
@@ -401,6 +402,12 @@ impl Connection for Mysql {
             self.send(&format!("CREATE TABLE {MARK}(made_by_caqtus INT)"))?;
         }
         Ok(())
+    }
+
+    /// What a session set is gone with its connection.
+    fn renew(&mut self) -> Result<(), EngineError> {
+        self.connection = None;
+        self.reset()
     }
 
     fn execute(&mut self, sql: &str) -> Result<(), EngineError> {

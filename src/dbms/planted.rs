@@ -206,6 +206,10 @@ impl<C: Connection> Connection for Planted<C> {
         self.engine.reset()
     }
 
+    fn renew(&mut self) -> Result<(), EngineError> {
+        self.engine.renew()
+    }
+
     fn execute(&mut self, sql: &str) -> Result<(), EngineError> {
         if self.fault == Fault::Picky {
             self.rows += usize::from(sql.starts_with("INSERT INTO t(k"));

@@ -5,20 +5,22 @@ use super::block::replacement;
 use super::learned::Learning;
 use super::protocol::{FoundReport, Order, Ready, Report};
 use super::recorder::{NO_BLOCK, Recorder, SETUP};
-use super::session::{Session, SessionError};
+use super::session::{Session, SessionError, keeps_its_promises};
 use super::stats::{LEFT_OUT, OracleStats, Outcome, REPLACED, Stats, in_general};
 use crate::caq::fill::Fill;
 use crate::clock;
 use crate::compare::BagHash;
 use crate::config::{CASES_PER_EPOCH, ExecutorConfig, FINDINGS_PER_FEATURES_MAX, Learned, REDUCE_ATTEMPTS_MAX};
 use crate::dbms::target::Target;
-use crate::dbms::{EngineError, ErrorClass};
+use crate::dbms::{Connection, EngineError, ErrorClass};
 use crate::oracle::{Round, TestCase, TestQuery};
 use crate::rng::stream;
 use crate::triage::cause::cured_by;
-use crate::triage::confirm::{Replay, Run, broken_claim, build, note_results, repeats, replay, run};
+use crate::triage::confirm::{
+    Replay, Run, broken_claim, build, make, note_results, replay_seen, results, unrepeated, verdict,
+};
 use crate::triage::features::features;
-use crate::triage::finding::{self, Finding, FindingKind, FindingQuery, QueryResult};
+use crate::triage::finding::{self, FLAKY, Finding, FindingKind, FindingQuery, QueryResult, SeenRun};
 use crate::triage::reduce::Reduction;
 use std::collections::HashMap;
 use std::fs;
@@ -42,6 +44,8 @@ pub struct Executor {
     vanished: HashMap<(String, FindingKind), usize>,
     /// Findings kept, by kind and features.
     kept: HashMap<(FindingKind, Vec<String>), usize>,
+    /// Whether settings alone, with or without foreign keys, keep what the target promises.
+    promised: HashMap<(Vec<String>, bool), bool>,
     learning: Learning,
     /// What the engine said to a query of the present case that it refused.
     refusal: Option<String>,
@@ -49,6 +53,8 @@ pub struct Executor {
     obstacle: Option<EngineError>,
     /// Queries of the present case that ran.
     ran: Vec<usize>,
+    /// What they returned.
+    bags: Vec<BagHash>,
     /// How many of its queries the engine refused, without which it went on.
     refused: u64,
     /// Examining a failure replaced the database, so that it must be made again.
@@ -86,12 +92,13 @@ impl Executor {
     pub fn new(config: ExecutorConfig) -> Result<Self, SessionError> {
         let target: Target = config.dbms.parse().map_err(SessionError::Target)?;
         let mut recorder = Recorder::create(&config.recorder)
-            .map_err(|source| SessionError::Cache { path: config.recorder.display().to_string(), source })?;
+            .map_err(|source| SessionError::Recorder { path: config.recorder.display().to_string(), source })?;
         let mut tick = || recorder.note(NO_BLOCK, 0, SETUP);
         let ExecutorConfig { data_dir, choice, snippet_percent, learned, .. } = &config;
         let session = Session::open(
             &target,
             data_dir,
+            config.recorder.parent(),
             choice,
             *snippet_percent,
             learned.as_deref().unwrap_or_default(),
@@ -113,10 +120,12 @@ impl Executor {
             reduced,
             vanished: HashMap::new(),
             kept,
+            promised: HashMap::new(),
             learning: Learning::default(),
             refusal: None,
             obstacle: None,
             ran: Vec::new(),
+            bags: Vec::new(),
             refused: 0,
             replaced: false,
         })
@@ -129,6 +138,7 @@ impl Executor {
             classes: self.session.oracles.classes().len(),
             snippets: self.session.snippets,
             assumed: self.session.assumed,
+            notes: self.session.notes.clone(),
         })
     }
 
@@ -313,6 +323,7 @@ impl Executor {
         let mut first: Option<BagHash> = None;
         let mut differs = false;
         self.ran.clear();
+        self.bags.clear();
         for (number, query) in case.queries().iter().enumerate() {
             self.recorder.note(at.block, u64::from(at.case), number as u64);
             self.stats.statements += 1 + (query.before.len() + query.after.len()) as u64;
@@ -321,6 +332,7 @@ impl Executor {
                 Ok(bag) => {
                     differs |= *first.get_or_insert(bag) != bag;
                     self.ran.push(number);
+                    self.bags.push(bag);
                 }
                 Err(error) if query.may_fail(&error) => {
                     self.refused += 1;
@@ -393,27 +405,37 @@ impl Executor {
         self.replaced = true;
         let statements = statements(round, at.case);
         let queries: Vec<Run> = case.queries().iter().map(Run::from).collect();
+        let mut runs = vec![self.first_run(&queries, &met)];
         let connection = self.session.connection.as_mut();
-        if !matches!(met, Met::BrokenSetup) && run(connection, &queries) == Replay::Equal {
+        if !matches!(met, Met::BrokenSetup) {
+            let seen = results(connection, &queries);
+            let again = verdict(&queries, &seen);
             // Within the tolerance of floats, or a difference that did not come again.
-            if differs_in_hash(connection, &queries) {
+            if again == Replay::Equal && differs_in_hash(connection, &queries) {
                 return Ok(Outcome::Pass);
             }
-            return self.flaky(round, case, at, &statements, met, "did not repeat in place");
+            runs.push(SeenRun { what: "again, on the same database".to_owned(), results: seen, sql: None });
+            if again == Replay::Equal {
+                return self.flaky(round, case, at, &statements, (met, runs), "did not repeat in place");
+            }
         }
-        let fresh = replay(connection, &statements, &queries);
+        let (fresh, seen) = replay_seen(connection, &statements, &queries);
+        runs.push(SeenRun { what: "on a database made anew".to_owned(), results: seen, sql: None });
         let (kind, involved) = match &fresh {
             Replay::Different { pair } => (FindingKind::WrongResult, vec![pair.0, pair.1]),
             Replay::Broken { query, error } => (error.class.into(), query.iter().copied().collect()),
             Replay::Equal | Replay::Void(_) => {
-                return self.flaky(round, case, at, &statements, met, "did not repeat on a fresh database");
+                return self.flaky(round, case, at, &statements, (met, runs), "did not repeat on a fresh database");
             }
         };
         let claims = if kind == FindingKind::WrongResult { round.claims(case, &involved) } else { Vec::new() };
         if let Some(claim) = broken_claim(connection, &claims) {
             // What is not the same twice is no wrong result; but the engine or the expression is, and somebody should look.
-            if !repeats(connection, &claim.sql) {
-                return self.flaky(round, case, at, &statements, met, "a query gives other rows the second time");
+            if let Some(twice) = unrepeated(connection, &claim.sql) {
+                let (sql, what) = (claim.sql.clone(), "one query, run twice".to_owned());
+                runs.push(SeenRun { what, results: twice.map(QueryResult::Rows).into(), sql: Some(sql) });
+                let why = "a query gives other rows the second time";
+                return self.flaky(round, case, at, &statements, (met, runs), why);
             }
             let claim = claim.text.split_once(':').map_or(claim.text.as_str(), |(claim, _)| claim);
             return Ok(Outcome::Skipped(format!("a claim does not hold: {claim}")));
@@ -432,7 +454,7 @@ impl Executor {
             }
             if !self.comes_again(&unreduced, at)? {
                 *self.vanished.entry(group).or_default() += 1;
-                return self.flaky(round, case, at, &statements, met, "did not repeat in a new process");
+                return self.flaky(round, case, at, &statements, (met, runs), "did not repeat in a new process");
             }
             *self.reduced.entry(group).or_default() += 1;
             // Reducing takes a while and may end the process: what is known already is on disk meanwhile.
@@ -465,23 +487,36 @@ impl Executor {
         comes_again(finding, &self.config.data_dir, &scratch, &mut || recorder.note(at.block, u64::from(at.case), 0))
     }
 
+    /// What the queries of the present case did when the failure was met.
+    fn first_run(&self, queries: &[Run], met: &Met) -> SeenRun {
+        let mut results = vec![QueryResult::None; queries.len()];
+        if !matches!(met, Met::BrokenSetup) {
+            self.ran.iter().zip(&self.bags).for_each(|(at, bag)| results[*at] = (*bag).into());
+        }
+        if let Met::Error(number, error) = met {
+            results[*number] = QueryResult::Error(error.clone());
+        }
+        SeenRun { what: "in the hunt".to_owned(), results, sql: None }
+    }
+
     fn flaky(
         &mut self,
         round: &dyn Round,
         case: &TestCase,
         at: At,
         statements: &[String],
-        met: Met,
+        (met, runs): (Met, Vec<SeenRun>),
         why: &str,
     ) -> io::Result<Outcome> {
         let queries: Vec<usize> = (0..case.queries().len()).collect();
         let mut finding = self.finding(round, case, at, FindingKind::WrongResult, statements, &queries);
+        finding.runs = runs;
         if let Met::Error(number, error) = met {
             finding.kind = error.class.into();
             finding.queries[number].result = QueryResult::Error(error);
             finding.seal();
         }
-        self.write(&finding, &self.config.out_dir.join("flaky"))?;
+        self.write(&finding, &self.config.out_dir.join(FLAKY))?;
         Ok(Outcome::Warning(format!("flaky: {why}")))
     }
 
@@ -496,11 +531,19 @@ impl Executor {
     ) -> Finding {
         let recorder = &mut self.recorder;
         let protected = self.session.profile.start.clone();
+        let (profile, enforced) = (self.session.profile.clone(), self.session.capabilities.enforced);
+        let promised = &mut self.promised;
+        let mut keeps = |connection: &mut dyn Connection, settings: &[String], foreign_keys: bool| {
+            *promised
+                .entry((settings.to_vec(), foreign_keys))
+                .or_insert_with(|| keeps_its_promises(connection, &profile, enforced, settings, foreign_keys))
+        };
         let mut reduction = Reduction {
             connection: self.session.connection.as_mut(),
             round,
             statements,
             protected,
+            keeps: &mut keeps,
             case: case.clone(),
             kind,
             queries: involved,
@@ -512,13 +555,16 @@ impl Executor {
         let mut finding = self.finding(round, &case, at, kind, &statements, &queries);
         finding.reduced = true;
         let connection = self.session.connection.as_mut();
+        // With the settings that it has, and none of a session before.
+        let renewed = connection.renew().is_ok();
         if kind == FindingKind::WrongResult {
             let runs: Vec<Run> = finding.queries.iter().map(Run::from).collect();
             let switches = self.session.capabilities.switches.iter().map(AsRef::as_ref);
             let mut tick = || self.recorder.note(at.block, u64::from(at.case), 0);
             finding.cured_by = cured_by(connection, &statements, &runs, switches, &mut tick);
         }
-        if build(connection, &statements).is_ok() {
+        if renewed && let Ok(failed) = make(connection, &statements) {
+            finding.refused = Some(failed.into_iter().map(|(at, _)| at).collect());
             note_results(connection, &mut finding.queries);
         }
         finding.seal();
@@ -573,6 +619,8 @@ impl Executor {
             features,
             cured_by: Vec::new(),
             reduced: false,
+            refused: None,
+            runs: Vec::new(),
         };
         finding.seal();
         finding
@@ -650,7 +698,7 @@ fn statements(round: &dyn Round, case: u32) -> Vec<String> {
 }
 
 /// Whether the results, equal under the rules of comparison, have different hashes: floats within the tolerance.
-fn differs_in_hash(connection: &mut dyn crate::dbms::Connection, queries: &[Run]) -> bool {
+fn differs_in_hash(connection: &mut dyn Connection, queries: &[Run]) -> bool {
     let mut hashes = queries.iter().filter_map(|query| match query.hash(connection) {
         Err(error) if query.may_fail(&error) => None,
         result => Some(result.ok()),

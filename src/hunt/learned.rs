@@ -20,7 +20,8 @@ fn path(data_dir: &Path, dbms: &str) -> PathBuf {
 
 /// What is known about all builds of a target.
 pub fn read(data_dir: &Path, dbms: &str) -> Vec<Learned> {
-    let text = fs::read_to_string(path(data_dir, dbms)).unwrap_or_default();
+    let text = fs::read(path(data_dir, dbms)).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
     let mut seen = BTreeSet::new();
     let all = text.lines().filter_map(|line| serde_json::from_str::<Learned>(line).ok());
     all.filter(|l| seen.insert((l.build_id.clone(), l.class.clone(), l.placeholder))).collect()

@@ -8,6 +8,8 @@
 
 mod again;
 pub mod block;
+pub mod cache;
+pub mod campaign;
 pub mod executor;
 pub mod learned;
 pub mod process;

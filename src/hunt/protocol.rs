@@ -68,6 +68,9 @@ pub struct Ready {
     pub snippets: usize,
     /// Members in use that are not proven equivalent to the rest of their class.
     pub assumed: usize,
+    /// What the user should know about how it was made ready.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// A finding as the hunt's summary lists it.

@@ -1,5 +1,6 @@
 //! A target made ready for testing: connected, probed, with the snippets and classes that hold on it.
 
+use super::cache::{CacheFile, Places};
 use super::learned;
 use crate::caq::class::OracleClass;
 use crate::catalogue::{self, CatalogueError};
@@ -19,9 +20,8 @@ use crate::triage::confirm;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
-use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -53,9 +53,9 @@ pub enum SessionError {
         /// Why it is not used.
         reason: String,
     },
-    /// The cache of validated snippets cannot be used.
-    #[error("cannot use the cache {path}")]
-    Cache {
+    /// The flight recorder cannot be used.
+    #[error("cannot use {path}")]
+    Recorder {
         /// The file.
         path: String,
         /// Why.
@@ -88,6 +88,8 @@ pub struct Session {
     pub probed: Probed,
     /// How many members are used that are not proven equivalent to the rest of their class.
     pub assumed: usize,
+    /// What the user should know: a cache that cannot be used.
+    pub notes: Vec<String>,
 }
 
 /// What a version was found to have of what its profile knows.
@@ -104,11 +106,13 @@ pub struct Probed {
 }
 
 impl Session {
-    /// Connects, validates snippets (or reads the cache of an earlier validation) and selects classes. `tick` is called
-    /// before each snippet, so that a watcher sees progress.
+    /// Connects, validates snippets (or reads the cache of an earlier validation) and selects classes. `own` is a directory
+    /// for caches where the data directory takes none. `tick` is called before each snippet, so that a watcher sees
+    /// progress.
     pub fn open(
         target: &Target,
         data_dir: &Path,
+        own: Option<&Path>,
         choice: &ClassChoice,
         snippet_percent: u32,
         learned: &[Learned],
@@ -116,9 +120,10 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let mut connection = target.open(data_dir, STATEMENT_LIMITS)?;
         let profile = catalogue::profile(target.dialect())?;
+        let mut places = Places::new(data_dir, own);
         let (snippets, mut refused_snippets) = if snippet_percent > 0 {
             let (snippets, mut refused) = catalogue::snippets(&profile, choice.source.snippets.as_deref())?;
-            let held = validated(target, data_dir, connection.as_mut(), &profile, snippets, tick, &mut refused)?;
+            let held = validated(target, &mut places, connection.as_mut(), &profile, snippets, tick, &mut refused)?;
             (held, refused)
         } else {
             (Vec::new(), BTreeMap::new())
@@ -126,22 +131,17 @@ impl Session {
         let validated = snippets.len();
         tick();
         let enforced = enforced(connection.as_mut(), &profile);
-        let profile = if texts_are_themselves(connection.as_mut(), &profile) {
-            profile
-        } else {
-            Arc::new(profile.without_guarantee("text-equality-is-identity"))
-        };
+        let profile = kept_guarantees(connection.as_mut(), profile);
         tick();
-        let mut memory = Memory::open(target, data_dir, connection.as_ref(), &profile)?;
+        let mut memory = Memory::open(target, &mut places, connection.as_ref(), &profile);
         confirm::build(connection.as_mut(), &profile.start).map_err(TargetError::from)?;
         let mut capabilities = Capabilities::probe(profile.clone(), snippets, enforced, |sql| {
-            memory.recall(&[sql], || probe(connection.as_mut(), &profile, sql).ok()).ok().flatten()
+            memory.recall(&[sql], || probe(connection.as_mut(), &profile, sql).ok())
         });
         let count = counted(&capabilities, validated, &mut refused_snippets);
         capabilities.without_subqueries = learned::on_build(learned, &connection.build_id());
         let missing = profile.probes.iter().filter(|probe| {
-            let known = memory.recall(&[&probe.sql], || self::probe(connection.as_mut(), &profile, &probe.sql).is_ok());
-            !known.unwrap_or(false)
+            !memory.recall(&[&probe.sql], || self::probe(connection.as_mut(), &profile, &probe.sql).is_ok())
         });
         let probed = Probed {
             operators: capabilities.grammar.len(),
@@ -180,17 +180,17 @@ impl Session {
                     }),
                 }
             };
-            let answer = memory.recall(&texts, || {
+            let Acceptance { refused } = memory.recall(&texts, || {
                 let first = run();
                 let lost = matches!(&first, Err(error) if error.class == ErrorClass::ConnectionLost);
                 let refused = if lost { run() } else { first };
                 Acceptance { refused: refused.unwrap_or_else(|error| Some(error.to_string())) }
             });
-            let Acceptance { refused } = answer.map_err(|error| error.to_string())?;
             refused.map_or(Ok(()), Err)
         };
         let mut caq = CaqOracle::new(classes, assumed, capabilities.clone(), snippet_percent, &mut accepts);
         let mut consistency = Consistency::new(contexts, capabilities.clone(), snippet_percent, &mut accepts);
+        places.notes.extend(memory.cache.problem.take());
         drop(memory);
         let mut unused = std::mem::take(&mut caq.unused);
         unused.append(&mut consistency.unused);
@@ -213,7 +213,17 @@ impl Session {
             snippets: count,
             refused_snippets,
             probed,
+            notes: places.notes,
         })
+    }
+}
+
+/// The profile without what the target does not guarantee as it is set up.
+fn kept_guarantees(connection: &mut dyn Connection, profile: Arc<Profile>) -> Arc<Profile> {
+    if texts_are_themselves(connection, &profile) {
+        profile
+    } else {
+        Arc::new(profile.without_guarantee("text-equality-is-identity"))
     }
 }
 
@@ -239,8 +249,7 @@ fn probe(connection: &mut dyn Connection, profile: &Profile, sql: &str) -> Resul
 
 /// What a build of an engine was seen to accept, so that it is not asked again at every start.
 struct Memory {
-    file: fs::File,
-    path: PathBuf,
+    cache: CacheFile,
     known: HashMap<String, Option<serde_json::Value>>,
     /// Questions that were begun and not answered: the engine ended, or was stopped.
     begun: HashMap<String, usize>,
@@ -269,57 +278,40 @@ struct MemoryLine {
 
 impl Memory {
     /// The memory of a target's build. Locked until it is dropped, so that a second hunt waits rather than asks again.
-    fn open(
-        target: &Target,
-        data_dir: &Path,
-        connection: &dyn Connection,
-        profile: &Profile,
-    ) -> Result<Self, SessionError> {
+    fn open(target: &Target, places: &mut Places, connection: &dyn Connection, profile: &Profile) -> Self {
         let name = keyed(&[env!("CARGO_PKG_VERSION"), &profile.digest, &target.to_string(), &connection.build_id()]);
-        let path = data_dir.join("cache").join(format!("accepted-{name}.jsonl"));
-        let (file, text) = locked(&path)?;
+        let cache = places.open(&format!("accepted-{name}.jsonl"));
         let (mut known, mut begun) = (HashMap::new(), HashMap::<String, usize>::new());
         // A line cut off by a kill does not parse.
-        for MemoryLine { key, answer } in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+        for MemoryLine { key, answer } in cache.text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
             if answer.is_some() {
                 known.insert(key, answer);
             } else {
                 *begun.entry(key).or_default() += 1;
             }
         }
-        Ok(Self { file, path, known, begun })
+        Self { cache, known, begun }
     }
 
     /// What is known of these statements, or what `ask` finds out. What ended the engine [`STARTS_MAX`] times is refused.
-    fn recall<T: Serialize + DeserializeOwned + Default>(
-        &mut self,
-        statements: &[&str],
-        ask: impl FnOnce() -> T,
-    ) -> Result<T, SessionError> {
+    fn recall<T: Serialize + DeserializeOwned + Default>(&mut self, statements: &[&str], ask: impl FnOnce() -> T) -> T {
         let key = keyed(statements);
         match self.known.get(&key) {
             Some(Some(value)) => {
                 if let Ok(known) = serde_json::from_value(value.clone()) {
-                    return Ok(known);
+                    return known;
                 }
             }
-            Some(None) => return Ok(T::default()),
-            None if self.begun.get(&key).is_some_and(|begun| *begun >= STARTS_MAX) => return Ok(T::default()),
+            Some(None) => return T::default(),
+            None if self.begun.get(&key).is_some_and(|begun| *begun >= STARTS_MAX) => return T::default(),
             None => {}
         }
-        self.write(&MemoryLine { key: key.clone(), answer: None })?;
+        self.cache.add(&MemoryLine { key: key.clone(), answer: None });
         let answer = ask();
         let value = serde_json::to_value(&answer).ok();
-        self.write(&MemoryLine { key: key.clone(), answer: value.clone() })?;
+        self.cache.add(&MemoryLine { key: key.clone(), answer: value.clone() });
         self.known.insert(key, value);
-        Ok(answer)
-    }
-
-    fn write(&mut self, line: &MemoryLine) -> Result<(), SessionError> {
-        let mut text = serde_json::to_string(line).unwrap_or_default();
-        text.push('\n');
-        let cache_error = |source| SessionError::Cache { path: self.path.display().to_string(), source };
-        self.file.write_all(text.as_bytes()).map_err(cache_error)
+        answer
     }
 }
 
@@ -331,21 +323,6 @@ fn keyed(texts: &[&str]) -> String {
         hash.update(text.as_bytes());
     }
     hash.finalize().to_hex()[..24].to_owned()
-}
-
-/// A file of the cache, made if it is not there and locked until it is closed, with its content.
-fn locked(path: &Path) -> Result<(fs::File, String), SessionError> {
-    let open = || {
-        if let Some(dir) = path.parent() {
-            fs::create_dir_all(dir)?;
-        }
-        let mut file = fs::OpenOptions::new().create(true).read(true).append(true).open(path)?;
-        file.lock()?;
-        let mut text = String::new();
-        file.read_to_string(&mut text)?;
-        Ok((file, text))
-    };
-    open().map_err(|source| SessionError::Cache { path: path.display().to_string(), source })
 }
 
 /// Why a table of a database that was built is not there.
@@ -405,6 +382,26 @@ fn enforced(connection: &mut dyn Connection, profile: &Profile) -> Enforced {
     }
 }
 
+/// Whether a new session with these settings alone keeps what was seen to hold with those of the profile. Foreign keys
+/// count where a case has some.
+pub fn keeps_its_promises(
+    connection: &mut dyn Connection,
+    profile: &Profile,
+    known: Enforced,
+    settings: &[String],
+    foreign_keys: bool,
+) -> bool {
+    let mut profile = profile.clone();
+    profile.start = settings.to_vec();
+    if connection.renew().is_err() {
+        return false;
+    }
+    let now = enforced(connection, &profile);
+    let now = if foreign_keys { now } else { Enforced { foreign_keys: known.foreign_keys, ..now } };
+    let texts = profile.guarantees.contains("text-equality-is-identity");
+    now == known && (!texts || texts_are_themselves(connection, &profile))
+}
+
 /// Whether texts are equal only if they are the same, in tables and in what views keep of a cast.
 fn texts_are_themselves(connection: &mut dyn Connection, profile: &Profile) -> bool {
     let text = profile.declared(&ColumnType::Class(SqlType::Text));
@@ -438,18 +435,18 @@ struct CacheLine {
     verdict: Option<SnippetVerdict>,
 }
 
-fn cache_path(target: &Target, data_dir: &Path, builds: [&str; 2], snippets: &[Snippet], setup: &[String]) -> PathBuf {
+fn cache_name(target: &Target, builds: [&str; 2], snippets: &[Snippet], setup: &[String]) -> String {
     let (target, version) = (target.to_string(), validate::VERSION.to_string());
     let texts = [env!("CARGO_PKG_VERSION"), &version, &target].into_iter().chain(builds);
     let all = texts.chain(setup.iter().map(String::as_str)).chain(snippets.iter().map(|s| s.sql.as_str()));
-    data_dir.join("cache").join(format!("snippets-{}.jsonl", keyed(&all.collect::<Vec<_>>())))
+    format!("snippets-{}.jsonl", keyed(&all.collect::<Vec<_>>()))
 }
 
 /// The snippets that hold on the target. What is known already is read from the cache; a snippet at which validation
 /// ended without a verdict [`STARTS_MAX`] times crashes or stops the engine and is not tried again.
 fn validated(
     target: &Target,
-    data_dir: &Path,
+    places: &mut Places,
     connection: &mut dyn Connection,
     profile: &Profile,
     snippets: Vec<Snippet>,
@@ -457,12 +454,10 @@ fn validated(
     refused: &mut BTreeMap<String, usize>,
 ) -> Result<Vec<Arc<Snippet>>, SessionError> {
     let setup = validate::setup(profile);
-    let path = cache_path(target, data_dir, [&connection.build_id(), &profile.digest], &snippets, &setup);
-    let cache_error = |source| SessionError::Cache { path: path.display().to_string(), source };
-    let (mut file, text) = locked(&path)?;
+    let mut cache = places.open(&cache_name(target, [&connection.build_id(), &profile.digest], &snippets, &setup));
     let mut verdicts: Vec<Option<SnippetVerdict>> = vec![None; snippets.len()];
     let mut starts = vec![0; snippets.len()];
-    for line in text.lines() {
+    for line in cache.text.lines() {
         // A line cut off by a kill does not parse; its snippet was started before.
         let Ok(line) = serde_json::from_str::<CacheLine>(line) else { continue };
         match (verdicts.get_mut(line.snippet), line.verdict) {
@@ -471,11 +466,6 @@ fn validated(
             (None, _) => {}
         }
     }
-    let mut write = |snippet, verdict| {
-        let mut line = serde_json::to_string(&CacheLine { snippet, verdict }).map_err(io::Error::other)?;
-        line.push('\n');
-        file.write_all(line.as_bytes())
-    };
     let mut ready = false;
     for at in 0..snippets.len() {
         if verdicts[at].is_some() || starts[at] >= STARTS_MAX {
@@ -485,7 +475,7 @@ fn validated(
             confirm::build(connection, &setup).map_err(TargetError::from)?;
         }
         tick();
-        write(at, None).map_err(cache_error)?;
+        cache.add(&CacheLine { snippet: at, verdict: None });
         let lost = |verdict: &SnippetVerdict| matches!(verdict, SnippetVerdict::Refused(why) if why.starts_with(LOST));
         let mut verdict = validate::validate(connection, profile, &snippets[at]);
         if lost(&verdict) {
@@ -493,9 +483,10 @@ fn validated(
             confirm::build(connection, &setup).map_err(TargetError::from)?;
             verdict = validate::validate(connection, profile, &snippets[at]);
         }
-        write(at, Some(verdict.clone())).map_err(cache_error)?;
+        cache.add(&CacheLine { snippet: at, verdict: Some(verdict.clone()) });
         verdicts[at] = Some(verdict);
     }
+    places.notes.extend(cache.problem.take());
     let mut held = Vec::new();
     for (snippet, verdict) in snippets.into_iter().zip(verdicts) {
         let why = match &verdict {

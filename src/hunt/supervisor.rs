@@ -4,6 +4,7 @@
 //! again, and run in a process of its own: what ends or stops that process too is a finding, anything else is flaky.
 
 use super::block::block_of;
+use super::campaign::{self, Campaign};
 use super::learned;
 use super::process::{End, Event, Process, attend, own_program, watch};
 use super::protocol::{FoundReport, Order, Ready, Report};
@@ -11,10 +12,9 @@ use super::recorder::{self, Position};
 use super::stats::{Outcome, Stats};
 use crate::catalogue;
 use crate::clock;
-use crate::config::{CASES_PER_BLOCK, ClassChoice, ExecutorConfig, Learned, REPLAY_FACTOR, START_MS, STATE_EVERY_MS};
+use crate::config::{CASES_PER_BLOCK, ExecutorConfig, REPLAY_FACTOR, START_MS, STATE_EVERY_MS};
 use crate::dbms::target::{Target, TargetError};
-use crate::triage::finding::{Finding, FindingKind};
-use serde::{Deserialize, Serialize};
+use crate::triage::finding::{FLAKY, Finding, FindingKind, SeenRun};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
@@ -62,6 +62,40 @@ pub enum HuntError {
     /// There is nothing to resume.
     #[error("there is no campaign to resume in {0}")]
     NoCampaign(String),
+    /// What is there to resume is not whole.
+    #[error(
+        "{path} is damaged, so its campaign cannot go on; its findings are kept, and a hunt without --resume starts anew"
+    )]
+    Damaged {
+        /// The file.
+        path: String,
+        /// Where.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The campaign to resume is on another target.
+    #[error(
+        "the campaign in {dir} is on {campaign}, not on {asked}; leave --dbms out to go on with it, or start another one \
+         with --out"
+    )]
+    OtherTarget {
+        /// The directory.
+        dir: String,
+        /// The campaign's target.
+        campaign: String,
+        /// The target that was named.
+        asked: String,
+    },
+    /// Another hunt works in the directory.
+    #[error(
+        "another hunt works in {dir} (process {holder}); wait until it ends, or give this one another directory with --out"
+    )]
+    Busy {
+        /// The directory.
+        dir: String,
+        /// The number of its process.
+        holder: String,
+    },
 }
 
 /// What a hunt did.
@@ -93,70 +127,6 @@ pub trait Progress {
     fn note(&mut self, message: &str);
 }
 
-/// The campaign on disk, rewritten at intervals, from which an interrupted hunt goes on.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Campaign {
-    dbms: String,
-    seed: u64,
-    #[serde(flatten)]
-    choice: ClassChoice,
-    snippet_percent: u32,
-    /// Every block below this is done.
-    done_below: u64,
-    /// Blocks done above it.
-    done: BTreeSet<u64>,
-    stats: Stats,
-    findings: Vec<FoundReport>,
-    /// What was known about the target when it began.
-    #[serde(default)]
-    learned: Option<Vec<Learned>>,
-    /// Whether the hunt ended by itself.
-    finished: bool,
-}
-
-const CAMPAIGN_FILE: &str = "campaign.json";
-
-/// A campaign that was cut short, moved aside when another one starts in the same directory.
-const INTERRUPTED_FILE: &str = "campaign.interrupted.json";
-
-/// Whether the output directory holds a campaign that did not end by itself.
-pub fn interrupted(out_dir: &Path) -> bool {
-    read_campaign(&out_dir.join(CAMPAIGN_FILE)).is_some_and(|c| !c.finished)
-}
-
-fn read_campaign(path: &Path) -> Option<Campaign> {
-    serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
-}
-
-/// Removes the scratch directories of hunts that were killed.
-fn remove_stale_runs(out_dir: &Path) {
-    for entry in fs::read_dir(out_dir).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let Some(pid) = name.to_str().and_then(|n| n.strip_prefix(".run-")) else { continue };
-        if !Path::new("/proc").join(pid).exists() {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-impl Campaign {
-    fn write(&self, out_dir: &Path) -> Result<(), HuntError> {
-        let path = out_dir.join(CAMPAIGN_FILE);
-        let temporary = out_dir.join(".campaign.json.new");
-        let text = serde_json::to_string(self).map_err(io::Error::other);
-        text.and_then(|text| fs::write(&temporary, text))
-            .and_then(|()| fs::rename(&temporary, &path))
-            .map_err(|source| HuntError::Io { what: path.display().to_string(), source })
-    }
-
-    fn finish_block(&mut self, block: u64) {
-        self.done.insert(block);
-        while self.done.remove(&self.done_below) {
-            self.done_below += 1;
-        }
-    }
-}
-
 /// Orders an executor has at a time: one runs, one waits, so that it never idles.
 const ORDERS_IN_FLIGHT: usize = 2;
 
@@ -177,17 +147,9 @@ pub async fn hunt(
     mut stop: mpsc::Receiver<()>,
 ) -> Result<Summary, HuntError> {
     let out_dir = plan.executor.out_dir.clone();
-    let io_error = |what: &Path| {
-        let what = what.display().to_string();
-        move |source| HuntError::Io { what, source }
-    };
-    let run_dir = out_dir.join(format!(".run-{}", std::process::id()));
-    remove_stale_runs(&out_dir);
-    fs::create_dir_all(&run_dir).map_err(io_error(&run_dir))?;
-    let mut hunt = Hunt::new(plan, run_dir.clone(), progress)?;
-    let result = hunt.run(&mut stop).await;
-    let _ = fs::remove_dir_all(&run_dir);
-    result
+    let occupied = campaign::occupy(&out_dir)?;
+    let mut hunt = Hunt::new(plan, occupied.run_dir.clone(), progress)?;
+    hunt.run(&mut stop).await
 }
 
 struct Hunt<'a> {
@@ -213,6 +175,8 @@ struct Hunt<'a> {
     /// What the first executor said.
     ready: Option<Ready>,
     restarts: u64,
+    /// It was said that nothing learned is kept.
+    forgetful: bool,
 }
 
 impl<'a> Hunt<'a> {
@@ -234,14 +198,11 @@ impl<'a> Hunt<'a> {
                 .then(|| learned::read(&plan.executor.data_dir, &plan.executor.dbms)),
             finished: false,
         };
-        let aside = out_dir.join(INTERRUPTED_FILE);
         let campaign = if plan.resume {
-            let last = read_campaign(&aside).or_else(|| read_campaign(&out_dir.join(CAMPAIGN_FILE)));
-            let _ = fs::remove_file(&aside);
-            last.ok_or_else(|| HuntError::NoCampaign(out_dir.display().to_string()))?
+            campaign::resume(out_dir, &plan.executor.dbms)?
         } else {
-            if interrupted(out_dir) {
-                let _ = fs::rename(out_dir.join(CAMPAIGN_FILE), &aside);
+            if let Some(note) = campaign::make_room(out_dir)? {
+                progress.note(&note);
             }
             fresh()
         };
@@ -271,6 +232,7 @@ impl<'a> Hunt<'a> {
             attending: JoinSet::new(),
             ready: None,
             restarts: 0,
+            forgetful: false,
         })
     }
 
@@ -383,6 +345,9 @@ impl<'a> Hunt<'a> {
                 self.failed_starts = 0;
                 if self.ready.is_none() {
                     self.progress.ready(&ready);
+                    for note in &ready.notes {
+                        self.progress.note(note);
+                    }
                     self.ready = Some(ready);
                     while !self.stopping && self.workers.len() < self.plan.workers {
                         self.start_worker()?;
@@ -417,8 +382,12 @@ impl<'a> Hunt<'a> {
             }
             Report::Learned(learned) => {
                 let ExecutorConfig { data_dir, dbms, .. } = &self.plan.executor;
-                learned::append(data_dir, dbms, &learned)
-                    .map_err(|source| HuntError::Io { what: data_dir.display().to_string(), source })?;
+                // A later campaign learns it again.
+                if let Err(error) = learned::append(data_dir, dbms, &learned)
+                    && !std::mem::replace(&mut self.forgetful, true)
+                {
+                    self.progress.note(&format!("what is learned about {dbms} is not kept: {error}"));
+                }
             }
             Report::Described(_) => {}
         }
@@ -547,7 +516,15 @@ async fn examine(
         let dir = write(&finding, out_dir)?;
         return Ok(Examined { outcome: Outcome::Fail(finding.kind.to_string()), found: Some(finding.found(&dir)) });
     }
-    write(&finding, &out_dir.join("flaky"))?;
+    let ended = if how == End::Hung { "did not return" } else { "ended its process" };
+    let last = finding.queries.len();
+    finding.runs = [
+        format!("in the hunt: the engine {ended}, at query {last} or while the database was made"),
+        "in a process of its own: it did not".to_owned(),
+    ]
+    .map(|what| SeenRun { what, results: Vec::new(), sql: None })
+    .into();
+    write(&finding, &out_dir.join(FLAKY))?;
     let reason = format!("flaky: {} did not repeat in a fresh process", finding.kind);
     Ok(Examined { outcome: Outcome::Warning(reason), found: None })
 }

@@ -6,7 +6,7 @@ use crate::dbms::{Connection, EngineError, ErrorClass, with_switch};
 use crate::oracle::{Claim, Expected, TestQuery};
 use crate::sql::profile::Switch;
 use crate::sql::types::{SqlType, Value};
-use crate::triage::finding::{FindingQuery, QueryResult};
+use crate::triage::finding::{Finding, FindingQuery, QueryResult};
 
 /// A query with what stands around it.
 #[derive(Debug, Clone, Copy)]
@@ -106,51 +106,117 @@ pub enum Replay {
 
 /// Builds the database afresh and runs the queries. Set-up statements that fail are left out, as they were before.
 pub fn replay(connection: &mut dyn Connection, statements: &[String], queries: &[Run]) -> Replay {
+    replay_seen(connection, statements, queries).0
+}
+
+/// The same, with what each query did.
+pub fn replay_seen(
+    connection: &mut dyn Connection,
+    statements: &[String],
+    queries: &[Run],
+) -> (Replay, Vec<QueryResult>) {
+    let none = || vec![QueryResult::None; queries.len()];
     match build(connection, statements) {
-        Err(error) if error.class.is_finding() => return Replay::Broken { query: None, error },
-        Err(error) => return Replay::Void(error),
-        Ok(()) => {}
+        Err(error) if error.class.is_finding() => (Replay::Broken { query: None, error }, none()),
+        Err(error) => (Replay::Void(error), none()),
+        Ok(()) => {
+            let seen = results(connection, queries);
+            (verdict(queries, &seen), seen)
+        }
     }
-    run(connection, queries)
 }
 
 /// Makes the database; only what is a finding by itself, or a lost connection, is an error.
 pub fn build(connection: &mut dyn Connection, statements: &[String]) -> Result<(), EngineError> {
-    connection.reset()?;
-    for statement in statements {
-        if let Err(error) = connection.execute(statement)
-            && ends_the_engine(&error)
-        {
-            return Err(error);
-        }
-    }
-    Ok(())
+    make(connection, statements).map(drop)
 }
 
-/// Runs the queries on the present database and compares.
-pub fn run(connection: &mut dyn Connection, queries: &[Run]) -> Replay {
-    let mut results = Vec::new();
-    let mut ran = Vec::new();
-    for (at, query) in queries.iter().enumerate() {
-        match query.rows(connection) {
-            Ok(rows) => {
-                results.push(rows);
-                ran.push(at);
-            }
-            Err(error) if error.class.is_finding() => return Replay::Broken { query: Some(at), error },
-            Err(error) if query.may_fail(&error) => {}
-            Err(error) => return Replay::Void(error),
+/// Makes the database, and says which statements failed, by their positions.
+pub fn make(connection: &mut dyn Connection, statements: &[String]) -> Result<Vec<(usize, EngineError)>, EngineError> {
+    connection.reset()?;
+    let mut failed = Vec::new();
+    for (at, statement) in statements.iter().enumerate() {
+        match connection.execute(statement) {
+            Err(error) if ends_the_engine(&error) => return Err(error),
+            Err(error) => failed.push((at, error)),
+            Ok(()) => {}
         }
     }
-    match disagreement(&results) {
+    Ok(failed)
+}
+
+/// Runs a finding on a target that may be another than the one it was found on, and says what its queries returned. What
+/// does not get the database that it was found on shows nothing: only what breaks the engine counts then.
+pub fn replay_finding(connection: &mut dyn Connection, finding: &Finding) -> (Replay, Vec<QueryResult>) {
+    let none = vec![QueryResult::None; finding.queries.len()];
+    let failed = match make(connection, &finding.statements) {
+        Ok(failed) => failed,
+        Err(error) if error.class.is_finding() => return (Replay::Broken { query: None, error }, none),
+        Err(error) => return (Replay::Void(error), none),
+    };
+    let queries: Vec<Run> = finding.queries.iter().map(Run::from).collect();
+    let seen = results(connection, &queries);
+    let expected = |at: &usize| match &finding.refused {
+        Some(refused) => refused.contains(at),
+        None => connection.build_id() == finding.build_id,
+    };
+    let void = |what: String, error: &EngineError| {
+        let message = format!("{what}: {}", error.message);
+        Replay::Void(EngineError { class: error.class, code: error.code.clone(), message })
+    };
+    let verdict = match (verdict(&queries, &seen), failed.iter().find(|(at, _)| !expected(at))) {
+        (broken @ Replay::Broken { .. }, _) => broken,
+        (_, Some((at, error))) => void(format!("set-up fails here, at `{}`", finding.statements[*at]), error),
+        (Replay::Void(error), None) => void("a query fails here".to_owned(), &error),
+        (seen, None) => seen,
+    };
+    (verdict, seen)
+}
+
+/// What each query does on the present database, up to one that voids the case.
+pub fn results(connection: &mut dyn Connection, queries: &[Run]) -> Vec<QueryResult> {
+    let mut results = vec![QueryResult::None; queries.len()];
+    for (result, query) in results.iter_mut().zip(queries) {
+        match query.rows(connection) {
+            Ok(rows) => *result = QueryResult::Rows(rows),
+            Err(error) => {
+                let goes_on = query.may_fail(&error);
+                *result = QueryResult::Error(error);
+                if !goes_on {
+                    break;
+                }
+            }
+        }
+    }
+    results
+}
+
+/// What the results of queries mean.
+pub fn verdict(queries: &[Run], results: &[QueryResult]) -> Replay {
+    let mut rows = Vec::new();
+    let mut ran = Vec::new();
+    for (at, (query, result)) in queries.iter().zip(results).enumerate() {
+        match result {
+            QueryResult::Rows(some) => {
+                rows.push(some.as_slice());
+                ran.push(at);
+            }
+            QueryResult::Error(error) if error.class.is_finding() => {
+                return Replay::Broken { query: Some(at), error: error.clone() };
+            }
+            QueryResult::Error(error) if !query.may_fail(error) => return Replay::Void(error.clone()),
+            QueryResult::Error(_) | QueryResult::Hash { .. } | QueryResult::None => {}
+        }
+    }
+    match disagreement(&rows) {
         None => Replay::Equal,
         Some((one, other)) => Replay::Different { pair: (ran[one], ran[other]) },
     }
 }
 
 /// A query that agrees with most, and one that disagrees with it.
-fn disagreement(rows: &[Vec<Row>]) -> Option<(usize, usize)> {
-    let equal = |a: usize, b: usize| compare(&rows[a], &rows[b]) == Comparison::Equal;
+fn disagreement(rows: &[&[Row]]) -> Option<(usize, usize)> {
+    let equal = |a: usize, b: usize| compare(rows[a], rows[b]) == Comparison::Equal;
     let friends = |a: usize| (0..rows.len()).filter(|b| equal(a, *b)).count();
     // The first of the best connected, so that the choice does not depend on anything else.
     let majority = (0..rows.len()).max_by_key(|a| (friends(*a), std::cmp::Reverse(*a)))?;
@@ -162,12 +228,10 @@ pub fn broken_claim<'a>(connection: &mut dyn Connection, claims: &'a [Claim]) ->
     claims.iter().find(|claim| !holds(connection, claim))
 }
 
-/// Whether a query gives the same rows twice, or is refused.
-pub fn repeats(connection: &mut dyn Connection, sql: &str) -> bool {
-    match (connection.rows(sql), connection.rows(sql)) {
-        (Ok(first), Ok(second)) => compare(&first, &second) == Comparison::Equal,
-        _ => true,
-    }
+/// The rows of a query the first and the second time, if they differ.
+pub fn unrepeated(connection: &mut dyn Connection, sql: &str) -> Option<[Vec<Row>; 2]> {
+    let (Ok(first), Ok(second)) = (connection.rows(sql), connection.rows(sql)) else { return None };
+    (compare(&first, &second) != Comparison::Equal).then_some([first, second])
 }
 
 fn holds(connection: &mut dyn Connection, claim: &Claim) -> bool {
@@ -234,11 +298,11 @@ mod tests {
 
     #[test]
     fn the_minority_is_the_outlier() {
-        let row = |i| vec![vec![Value::Int(i)]];
-        assert_eq!(disagreement(&[row(1), row(1), row(1)]), None);
-        assert_eq!(disagreement(&[row(1), row(2), row(2)]), Some((1, 0)));
-        assert_eq!(disagreement(&[row(2), row(2), row(1)]), Some((0, 2)));
-        assert_eq!(disagreement(&[row(1), row(2)]), Some((0, 1)));
+        let (one, two) = (&[vec![Value::Int(1)]][..], &[vec![Value::Int(2)]][..]);
+        assert_eq!(disagreement(&[one, one, one]), None);
+        assert_eq!(disagreement(&[one, two, two]), Some((1, 0)));
+        assert_eq!(disagreement(&[two, two, one]), Some((0, 2)));
+        assert_eq!(disagreement(&[one, two]), Some((0, 1)));
     }
 
     #[test]

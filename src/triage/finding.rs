@@ -3,10 +3,10 @@
 //! A finding is a directory of plain files: `case.json` has everything, `repro.sql` runs in the engine's own shell and
 //! `report.md` is for people. The directory appears at once, by a rename, so that a kill leaves no half of one.
 
-use crate::compare::Row;
+use crate::compare::{BagHash, Row};
 use crate::dbms::{EngineError, ErrorClass};
 use crate::hunt::protocol::FoundReport;
-use crate::sql::profile::{Profile, Switch};
+use crate::sql::profile::{Profile, Switch, Wire};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write as _};
 use std::fs;
@@ -56,10 +56,35 @@ impl fmt::Display for FindingKind {
 pub enum QueryResult {
     /// Its rows.
     Rows(Vec<Row>),
+    /// How many rows, and a hash of them: in the hunt nothing else is kept.
+    Hash {
+        /// Their number.
+        rows: u64,
+        /// Equal for equal rows.
+        hash: String,
+    },
     /// It failed.
     Error(EngineError),
     /// It did not return, or was not reached.
     None,
+}
+
+impl From<BagHash> for QueryResult {
+    fn from(bag: BagHash) -> Self {
+        Self::Hash { rows: bag.rows, hash: bag.digest() }
+    }
+}
+
+/// What queries returned in one of several runs that did not agree.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SeenRun {
+    /// Which run it was.
+    pub what: String,
+    /// What each query did, in order.
+    pub results: Vec<QueryResult>,
+    /// The query, where it is not the finding's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sql: Option<String>,
 }
 
 /// A query of a finding.
@@ -142,6 +167,13 @@ pub struct Finding {
     pub cured_by: Vec<String>,
     /// Whether the case was reduced.
     pub reduced: bool,
+    /// Positions of the statements that failed where it was found, as a row does that a key keeps out. Where it is not
+    /// known, as for a case that ended the engine, there is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Vec<usize>>,
+    /// For one that did not come again: what each run returned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<SeenRun>,
 }
 
 impl Finding {
@@ -204,7 +236,11 @@ impl Finding {
             profile.name, self.version, self.kind, self.oracle, self.class
         );
         let _ = writeln!(out, "-- {}", self.expectation());
+        for line in self.run_lines() {
+            let _ = writeln!(out, "-- {line}");
+        }
         out.push('\n');
+        out.push_str(shell_lines(profile.wire));
         for statement in &self.statements {
             let _ = writeln!(out, "{statement};");
         }
@@ -226,8 +262,29 @@ impl Finding {
         out
     }
 
-    /// A report for people.
-    pub fn report_md(&self, profile: &Profile) -> String {
+    /// What each run returned, where they did not agree.
+    fn run_lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if !self.runs.is_empty() {
+            lines.push("It did not come again: it is flaky, and may be no bug. What was seen:".to_owned());
+        }
+        for SeenRun { what, results, sql } in &self.runs {
+            let sql = sql.as_ref().map(|sql| format!(": {}", sql.replace('\n', " "))).unwrap_or_default();
+            lines.push(format!("{what}{sql}"));
+            for (at, result) in results.iter().enumerate() {
+                let number = if results.len() > 1 { format!("query {}: ", at + 1) } else { String::new() };
+                let indented = |(line, text): (usize, String)| match line {
+                    0 => format!("  {number}{text}"),
+                    _ => format!("  {}{text}", " ".repeat(number.len())),
+                };
+                lines.extend(result_lines(result).into_iter().enumerate().map(indented));
+            }
+        }
+        lines
+    }
+
+    /// A report for people. `findings` is the directory that has it among others.
+    pub fn report_md(&self, profile: &Profile, findings: &Path) -> String {
         let mut out = String::new();
         let _ = writeln!(out, "# {} in {} {}\n", self.kind, profile.name, self.version);
         let _ = writeln!(out, "{}\n", self.expectation());
@@ -245,6 +302,10 @@ impl Finding {
             ("reduced", if self.reduced { "yes" } else { "no" }.to_owned()),
         ] {
             let _ = writeln!(out, "| {name} | {value} |");
+        }
+        let runs = self.run_lines();
+        if !runs.is_empty() {
+            let _ = write!(out, "\n## What each run returned\n\n```\n{}\n```\n", runs.join("\n"));
         }
         out.push_str("\n## Database\n\n```sql\n");
         for statement in &self.statements {
@@ -271,7 +332,7 @@ impl Finding {
         for filling in &self.fillings {
             let _ = writeln!(out, "* `{filling}`");
         }
-        let _ = write!(out, "\nShow it again: `caqtus bug replay {}`.\n", self.id);
+        let _ = write!(out, "\nShow it again: `caqtus bug replay {} --findings {}`.\n", self.id, shell_word(findings));
         out
     }
 
@@ -288,7 +349,9 @@ impl Finding {
         let json = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
         fs::write(temporary.join("case.json"), json + "\n")?;
         fs::write(temporary.join("repro.sql"), self.repro_sql(profile))?;
-        fs::write(temporary.join("report.md"), self.report_md(profile))?;
+        // Flaky ones are found from the directory above.
+        let findings = parent.parent().filter(|_| parent.ends_with(FLAKY)).unwrap_or(parent);
+        fs::write(temporary.join("report.md"), self.report_md(profile, findings))?;
         match fs::rename(&temporary, &dir) {
             // Another executor found the same: the content is the same.
             Err(_) if dir.join("case.json").exists() => fs::remove_dir_all(&temporary)?,
@@ -296,6 +359,25 @@ impl Finding {
         }
         Ok(dir)
     }
+}
+
+/// The directory beside findings for what did not come again.
+pub const FLAKY: &str = "flaky";
+
+/// What makes the engine's own shell tell values of different types apart, where it can: 1 from '1', NULL from nothing.
+fn shell_lines(wire: Wire) -> &'static str {
+    match wire {
+        Wire::Sqlite | Wire::Duckdb => ".mode quote\n",
+        Wire::Postgres => "\\pset null NULL\n",
+        Wire::Mysql | Wire::Python => "",
+    }
+}
+
+/// A path as a word of a command.
+pub fn shell_word(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 /// What turns a switch in the engine's own shell, or puts it back.
@@ -310,9 +392,11 @@ fn switch_lines(switch: &Switch, on: bool) -> String {
 /// Rows printed of one result.
 const ROWS_PRINTED_MAX: usize = 50;
 
-fn result_lines(result: &QueryResult) -> Vec<String> {
+/// What a query did, as lines to be printed.
+pub fn result_lines(result: &QueryResult) -> Vec<String> {
     match result {
         QueryResult::Rows(rows) if rows.is_empty() => vec!["no rows".to_owned()],
+        QueryResult::Hash { rows, hash } => vec![format!("{rows} rows, of which only a hash was kept: {hash}")],
         QueryResult::Rows(rows) => {
             let mut lines: Vec<String> = rows
                 .iter()
@@ -324,7 +408,7 @@ fn result_lines(result: &QueryResult) -> Vec<String> {
             }
             lines
         }
-        QueryResult::Error(error) => vec![format!("{}: {error}", error.class)],
+        QueryResult::Error(error) => format!("{}: {error}", error.class).lines().map(str::to_owned).collect(),
         QueryResult::None => vec!["nothing: it did not return".to_owned()],
     }
 }
@@ -351,12 +435,24 @@ pub enum FindingError {
         source: serde_json::Error,
     },
     /// There is no finding of that name.
-    #[error("there is no finding {id} in {dir}; `caqtus bug list` shows those that are there")]
+    #[error("there is no finding {id} in {dir}; `caqtus bug list --findings {word}` shows those that are there")]
     Missing {
         /// What was asked for.
         id: String,
         /// Where.
         dir: String,
+        /// The same as a word of a command.
+        word: String,
+    },
+    /// There are several.
+    #[error("{id} is the start of several findings in {dir}: {all}")]
+    Ambiguous {
+        /// What was asked for.
+        id: String,
+        /// Where.
+        dir: String,
+        /// Their identifiers.
+        all: String,
     },
 }
 
@@ -368,36 +464,172 @@ pub fn read(dir: &Path) -> Result<Finding, FindingError> {
     serde_json::from_str(&text).map_err(|source| FindingError::Form { path: path.display().to_string(), source })
 }
 
-/// Reads all findings below a directory, sorted by class, kind and id.
-pub fn list(parent: &Path) -> Result<Vec<(PathBuf, Finding)>, FindingError> {
+/// The findings of a directory.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Those that can be read, sorted by class, kind and id.
+    pub findings: Vec<(PathBuf, Finding)>,
+    /// What is wrong with the others. Each message names its file.
+    pub damaged: Vec<FindingError>,
+}
+
+/// Reads all findings below a directory. One that is damaged hides no other.
+pub fn survey(parent: &Path) -> Result<Listing, FindingError> {
     let entries = match fs::read_dir(parent) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Listing::default()),
         Err(source) => return Err(FindingError::Read { path: parent.display().to_string(), source }),
     };
-    let mut all = Vec::new();
+    let mut listing = Listing::default();
     for entry in entries.flatten() {
         let hidden = entry.file_name().to_string_lossy().starts_with('.');
         if hidden || !entry.path().join("case.json").exists() {
             continue;
         }
         match read(&entry.path()) {
-            Ok(finding) => all.push((entry.path(), finding)),
+            Ok(finding) => listing.findings.push((entry.path(), finding)),
             // A hunt that runs meanwhile replaced it by its reduced form.
             Err(FindingError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+            Err(error) => listing.damaged.push(error),
         }
     }
-    all.sort_by(|(_, a), (_, b)| (&a.class, a.kind, &a.id).cmp(&(&b.class, b.kind, &b.id)));
-    Ok(all)
+    listing.findings.sort_by(|(_, a), (_, b)| (&a.class, a.kind, &a.id).cmp(&(&b.class, b.kind, &b.id)));
+    Ok(listing)
 }
 
-/// Finds one by the start of its identifier.
+/// Reads all findings below a directory, where each must be whole.
+pub fn list(parent: &Path) -> Result<Vec<(PathBuf, Finding)>, FindingError> {
+    let Listing { findings, damaged } = survey(parent)?;
+    damaged.into_iter().next().map_or(Ok(findings), Err)
+}
+
+/// Finds one by the start of its identifier, among those that came again before those that did not.
 pub fn find(parent: &Path, id: &str) -> Result<(PathBuf, Finding), FindingError> {
-    let missing = || FindingError::Missing { id: id.to_owned(), dir: parent.display().to_string() };
-    let mut found = list(parent)?.into_iter().filter(|(_, f)| !id.is_empty() && f.id.starts_with(id));
-    match (found.next(), found.next()) {
-        (Some(only), None) => Ok(only),
-        _ => Err(missing()),
+    let dir = || parent.display().to_string();
+    for place in [parent.to_owned(), parent.join(FLAKY)] {
+        let Listing { findings, damaged } = survey(&place)?;
+        let starts = |name: &str| !id.is_empty() && name.starts_with(id);
+        let mut found: Vec<_> = findings.into_iter().filter(|(_, finding)| starts(&finding.id)).collect();
+        if found.len() > 1 {
+            let all = found.iter().map(|(_, finding)| finding.id.as_str()).collect::<Vec<_>>().join(" ");
+            return Err(FindingError::Ambiguous { id: id.to_owned(), dir: dir(), all });
+        }
+        if let Some(only) = found.pop() {
+            return Ok(only);
+        }
+        // Its directory has its name.
+        if let Some(error) = damaged.into_iter().find(|error| error.directory().is_some_and(|name| starts(&name))) {
+            return Err(error);
+        }
+    }
+    Err(FindingError::Missing { id: id.to_owned(), dir: dir(), word: shell_word(parent) })
+}
+
+impl FindingError {
+    /// The name of the directory that cannot be read.
+    fn directory(&self) -> Option<String> {
+        let (Self::Read { path, .. } | Self::Form { path, .. }) = self else { return None };
+        Some(Path::new(path).parent()?.file_name()?.to_string_lossy().into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::profile;
+    use crate::sql::types::Value;
+
+    fn finding() -> Finding {
+        let query = |result| FindingQuery {
+            member: 1,
+            context: None,
+            before: Vec::new(),
+            sql: "SELECT 1".to_owned(),
+            parameters: Vec::new(),
+            after: Vec::new(),
+            switch: None,
+            optional: false,
+            result,
+        };
+        let error = EngineError::new(ErrorClass::Internal, "it is broken\ncaused by\nSELECT 2; a join");
+        let mut finding = Finding {
+            id: String::new(),
+            kind: FindingKind::InternalError,
+            oracle: "caq".to_owned(),
+            class: "c".to_owned(),
+            dbms: "sqlite".to_owned(),
+            version: "1".to_owned(),
+            build_id: "1".to_owned(),
+            seed: 1,
+            block: 0,
+            case: 0,
+            statements: vec!["CREATE TABLE t(a)".to_owned()],
+            queries: vec![
+                query(QueryResult::Error(error)),
+                query(QueryResult::Rows(vec![vec![Value::Text(b"1".to_vec()), Value::Int(1), Value::Null]])),
+            ],
+            fillings: Vec::new(),
+            features: Vec::new(),
+            cured_by: Vec::new(),
+            reduced: true,
+            refused: None,
+            runs: Vec::new(),
+        };
+        finding.seal();
+        finding
+    }
+
+    #[test]
+    fn a_script_is_statements_and_comments() {
+        let profile = profile("sqlite").expect("shipped");
+        let script = finding().repro_sql(&profile);
+        let expected = [
+            "--   internal error: it is broken",
+            "--   caused by",
+            "--   SELECT 2; a join",
+            "SELECT 1;",
+            "",
+            "-- Query 2 returned:",
+            "--   '1' | 1 | NULL",
+            "SELECT 1;",
+        ];
+        assert!(script.ends_with(&(expected.join("\n") + "\n")), "{script}");
+        // What the shell prints tells '1' from 1.
+        assert!(script.contains("\n.mode quote\nCREATE TABLE t(a);\n"), "{script}");
+    }
+
+    #[test]
+    fn a_report_says_where_the_finding_is() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let profile = profile("sqlite").expect("shipped");
+        let parent = dir.path().join("it's here");
+        let written = finding().write(&parent, &profile).expect("writes");
+        let report = fs::read_to_string(written.join("report.md")).expect("reads");
+        let word = format!("'{}/it'\\''s here'", dir.path().display());
+        assert!(report.contains(&format!("bug replay {} --findings {word}`", finding().id)), "{report}");
+    }
+
+    #[test]
+    fn one_damaged_finding_hides_no_other() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let profile = profile("sqlite").expect("shipped");
+        let whole = finding();
+        whole.write(dir.path(), &profile).expect("writes");
+        let mut flaky = finding();
+        flaky.class = "d".to_owned();
+        flaky.seal();
+        flaky.write(&dir.path().join(FLAKY), &profile).expect("writes");
+        let damaged = dir.path().join("00damaged00");
+        fs::create_dir_all(&damaged).expect("makes");
+        fs::write(damaged.join("case.json"), "{\"id\": \"00dam").expect("writes");
+        let Listing { findings, damaged } = survey(dir.path()).expect("reads");
+        assert_eq!(findings.len(), 1);
+        assert!(damaged.len() == 1 && damaged[0].to_string().contains("00damaged00/case.json"), "{damaged:?}");
+        assert!(list(dir.path()).is_err());
+        assert_eq!(find(dir.path(), &whole.id).expect("found").1, whole);
+        assert_eq!(find(dir.path(), &flaky.id).expect("found").1, flaky);
+        let said = find(dir.path(), "00dam").expect_err("damaged").to_string();
+        assert!(said.contains("00damaged00/case.json is no finding"), "{said}");
+        assert!(find(dir.path(), "nothing").is_err());
     }
 }

@@ -2,12 +2,18 @@
 //!
 //! Only what keeps the equivalence is changed: the database, and fillings on all queries alike. The members' own text is
 //! never touched, because it is what was shown to be equivalent. After a change of filling the claims are checked again.
+//! Settings, on which the equivalence may rest, go only if nothing that can be seen changes.
 
 use super::confirm::{Replay, Run, broken_claim, replay};
 use super::finding::FindingKind;
-use crate::dbms::Connection;
+use crate::compare::Row;
+use crate::dbms::{Connection, EngineError};
 use crate::oracle::{Round, TestCase};
 use crate::sql::lex::{Token, tokens};
+
+/// Says whether an engine keeps what classes take for granted of it with these settings alone; the flag says whether foreign
+/// keys count.
+pub type Keeps<'a> = &'a mut dyn FnMut(&mut dyn Connection, &[String], bool) -> bool;
 
 /// A case while it is reduced.
 pub struct Reduction<'a> {
@@ -17,8 +23,10 @@ pub struct Reduction<'a> {
     pub round: &'a dyn Round,
     /// Statements that make the database.
     pub statements: Vec<String>,
-    /// Statements that must stay: without them the engine would not enforce what the class assumes.
+    /// Settings that every database is made with. One that does not matter for what is seen goes at last.
     pub protected: Vec<String>,
+    /// Says what keeps its promises.
+    pub keeps: Keeps<'a>,
     /// The case.
     pub case: TestCase,
     /// What kind of failure it is, and must stay.
@@ -34,6 +42,14 @@ pub struct Reduction<'a> {
 impl Reduction<'_> {
     /// Reduces as far as the attempts reach.
     pub fn run(&mut self) {
+        let reserve = SETTINGS_ATTEMPTS.min(self.attempts / 2);
+        self.attempts -= reserve;
+        self.fewer_rows_and_fillings();
+        self.attempts += reserve;
+        self.fewer_settings();
+    }
+
+    fn fewer_rows_and_fillings(&mut self) {
         let split: Vec<String> = self.statements.iter().flat_map(|s| split_rows(s)).collect();
         if split.len() != self.statements.len() && self.fails(&split, &self.case.clone()) {
             self.statements = split;
@@ -110,6 +126,84 @@ impl Reduction<'_> {
         }
     }
 
+    /// Removes settings that do not matter: without them every statement goes as before, every table has the same rows and
+    /// every query returns the same, and what is taken for granted of the engine still holds.
+    fn fewer_settings(&mut self) {
+        let (settings, rest): (Vec<String>, Vec<String>) =
+            self.statements.iter().cloned().partition(|statement| self.protected.contains(statement));
+        if settings.is_empty() {
+            return;
+        }
+        let Some(seen) = self.observe(&settings, &rest) else { return };
+        let mut settings: Vec<String> = settings.iter().flat_map(|statement| split_statements(statement)).collect();
+        if !self.unchanged(&settings, &rest, &seen) {
+            return;
+        }
+        let mut size = settings.len();
+        loop {
+            let mut end = settings.len();
+            while end > 0 {
+                let start = end.saturating_sub(size);
+                let mut fewer = settings.clone();
+                fewer.drain(start..end);
+                if self.unchanged(&fewer, &rest, &seen) {
+                    settings = fewer;
+                }
+                end = start;
+            }
+            if size <= 1 || self.attempts == 0 {
+                break;
+            }
+            size = size.div_ceil(2).min(settings.len().max(1));
+        }
+        self.statements = [settings, rest].concat();
+    }
+
+    /// Whether the case is the same failure with these settings, to all that can be seen.
+    fn unchanged(&mut self, settings: &[String], rest: &[String], seen: &[String]) -> bool {
+        let statements = [settings, rest].concat();
+        if self.connection.renew().is_err() || !self.fails(&statements, &self.case.clone()) {
+            return false;
+        }
+        // A crash is one with any settings.
+        if self.kind != FindingKind::WrongResult {
+            return true;
+        }
+        let foreign_keys = rest.iter().any(|statement| statement.contains("REFERENCES"));
+        self.observe(settings, rest).is_some_and(|now| now == seen)
+            && (self.keeps)(self.connection, settings, foreign_keys)
+    }
+
+    /// What statements, tables and queries do with these settings, in a new session.
+    fn observe(&mut self, settings: &[String], rest: &[String]) -> Option<Vec<String>> {
+        if self.kind != FindingKind::WrongResult {
+            return Some(Vec::new());
+        }
+        (self.tick)();
+        self.connection.renew().ok()?;
+        for statement in settings {
+            let _ = self.connection.execute(statement);
+        }
+        let mut seen: Vec<String> =
+            rest.iter().map(|statement| self.connection.execute(statement).is_ok().to_string()).collect();
+        let rows = |rows: Result<Vec<Row>, EngineError>| match rows {
+            // As they are printed: types and signs of zeros count.
+            Ok(rows) => {
+                let mut rows: Vec<String> = rows.iter().map(|row| format!("{row:?}")).collect();
+                rows.sort();
+                rows.join("\n")
+            }
+            Err(error) => error.class.to_string(),
+        };
+        for table in rest.iter().filter_map(|statement| created_table(statement)) {
+            seen.push(rows(self.connection.rows(&format!("SELECT * FROM {table}"))));
+        }
+        for at in &self.queries {
+            seen.push(rows(Run::from(&self.case.queries()[*at]).rows(self.connection)));
+        }
+        Some(seen)
+    }
+
     fn simpler_fillings(&mut self) {
         for placeholder in 0..self.case.fills.len() {
             while let Some(simpler) = self.simpler(placeholder) {
@@ -131,6 +225,26 @@ impl Reduction<'_> {
         }
         None
     }
+}
+
+/// The attempts that are kept for settings.
+const SETTINGS_ATTEMPTS: usize = 100;
+
+/// The table that a statement creates.
+fn created_table(statement: &str) -> Option<&str> {
+    let rest = ["CREATE TABLE ", "CREATE VIRTUAL TABLE "].iter().find_map(|start| statement.strip_prefix(start))?;
+    rest.split(['(', ' ']).next()
+}
+
+/// The statements of a text that has several, in which texts stand between single quotes.
+fn split_statements(text: &str) -> Vec<String> {
+    let mut quoted = false;
+    let ends = |c: char| {
+        quoted ^= c == '\'';
+        c == ';' && !quoted
+    };
+    let statements = text.split(ends).map(|statement| statement.trim().to_owned());
+    statements.filter(|statement| !statement.is_empty()).collect()
 }
 
 /// An INSERT of several rows as one INSERT per row; anything else as it is.
@@ -254,6 +368,15 @@ fn list_after(text: &str) -> Option<(String, Vec<String>, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statements_of_one_text_are_split() {
+        assert_eq!(split_statements("SET a = ';';\nSET b = 1;\n"), ["SET a = ';'", "SET b = 1"]);
+        assert_eq!(split_statements("SET a = 'x"), ["SET a = 'x"]);
+        assert_eq!(created_table("CREATE TABLE t1(c0 INT)"), Some("t1"));
+        assert_eq!(created_table("CREATE TABLE t1 AS SELECT 1"), Some("t1"));
+        assert_eq!(created_table("CREATE VIEW v AS SELECT 1"), None);
+    }
 
     #[test]
     fn rows_of_an_insert_are_split() {

@@ -31,7 +31,7 @@ pub(super) struct Survey {
 pub(super) fn survey(dbms: &str, seed: u64, common: &Common) -> anyhow::Result<Survey> {
     let target: Target = dbms.parse()?;
     let choice = ClassChoice { oracles: vec![consistency::NAME.to_owned()], ..ClassChoice::default() };
-    let session = Session::open(&target, &common.data_dir(), &choice, 100, &[], &mut || ())?;
+    let session = Session::open(&target, &common.data_dir(), None, &choice, 100, &[], &mut || ())?;
     let Session { capabilities, oracles, version, mut connection, .. } = session;
     let usable = oracles.classes_of(consistency::NAME).len();
     let mut accepts = |statements: &[String], sql: &str| {

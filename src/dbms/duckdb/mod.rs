@@ -255,6 +255,12 @@ impl Connection for DuckDb {
         done
     }
 
+    /// Settings are an instance's.
+    fn renew(&mut self) -> Result<(), EngineError> {
+        self.broken = true;
+        self.reset()
+    }
+
     fn execute(&mut self, sql: &str) -> Result<(), EngineError> {
         self.run(sql, |_, _| ())
     }
