@@ -17,7 +17,7 @@ use crate::oracle::{Round, TestCase, TestQuery};
 use crate::rng::stream;
 use crate::triage::cause::cured_by;
 use crate::triage::confirm::{
-    Replay, Run, broken_claim, build, make, note_results, replay_seen, results, unrepeated, verdict,
+    Replay, Run, broken_claim, make, note_results, replay_seen, results, unrepeated, verdict,
 };
 use crate::triage::features::features;
 use crate::triage::finding::{self, FLAKY, Finding, FindingKind, FindingQuery, QueryResult, SeenRun};
@@ -454,6 +454,8 @@ impl Executor {
             }
             if !self.comes_again(&unreduced, at)? {
                 *self.vanished.entry(group).or_default() += 1;
+                let what = "in a process of its own: it did not show".to_owned();
+                runs.push(SeenRun { what, results: Vec::new(), sql: None });
                 return self.flaky(round, case, at, &statements, (met, runs), "did not repeat in a new process");
             }
             *self.reduced.entry(group).or_default() += 1;
@@ -464,7 +466,8 @@ impl Executor {
             if finding.id != unreduced.id && !self.comes_again(&finding, at)? {
                 finding = unreduced;
                 let connection = self.session.connection.as_mut();
-                if build(connection, &finding.statements).is_ok() {
+                if let Ok(failed) = make(connection, &finding.statements) {
+                    finding.refused = Some(failed.into_iter().map(|(at, _)| at).collect());
                     note_results(connection, &mut finding.queries);
                 }
             }
