@@ -1,11 +1,13 @@
 //! `caqtus bench`.
 
 mod contexts;
+mod evaluator;
 mod known_bugs;
 mod sampling;
 
 use super::Common;
-use crate::config::{CASES_PER_BLOCK, ClassChoice, ExecutorConfig};
+use crate::catalogue;
+use crate::config::{CASES_PER_BLOCK, ClassChoice, ExecutorConfig, STATEMENT_LIMITS};
 use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
 use crate::hunt::protocol::Report;
@@ -58,6 +60,31 @@ enum BenchCommand {
         #[arg(long, default_value_t = 1)]
         seed: u64,
         /// JSON, for machines
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Whether the prover's evaluator gives expressions the values and types that engines give them
+    ///
+    /// Random expressions of every operator, function and cast that the prover reads, over columns and literals of every
+    /// type. A disagreement is covered where the prover assumes something of the expression that the dialect's profile does
+    /// not guarantee. Exit status: 0 if the others are none, 1 if there are some, 2 could not run.
+    #[command(after_help = "Example: caqtus bench evaluator --dbms sqlite --dbms postgres --expressions 250000")]
+    Evaluator {
+        /// The targets
+        #[arg(long, default_value = "sqlite")]
+        dbms: Vec<String>,
+        /// Expressions, for each target
+        #[arg(long, value_name = "N", default_value_t = 100_000)]
+        expressions: u64,
+        /// The seed
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Print what assumptions cover, too
+        #[arg(long)]
+        covered: bool,
+        /// JSON, for machines: an object for each target
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -166,6 +193,22 @@ pub(super) fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
                 contexts::print(&survey);
             }
             Ok(ExitCode::SUCCESS)
+        }
+        BenchCommand::Evaluator { dbms, expressions, seed, covered, json, common } => {
+            let mut disagree = false;
+            for name in &dbms {
+                let target: Target = name.parse()?;
+                let connection = target.open(&common.data_dir(), STATEMENT_LIMITS)?;
+                let profile = catalogue::profile(target.dialect())?;
+                let report = evaluator::check(name, connection, profile, expressions, seed)?;
+                disagree |= report.disagrees();
+                if json {
+                    println!("{}", serde_json::to_string(&report)?);
+                } else {
+                    report.print(covered);
+                }
+            }
+            Ok(ExitCode::from(if disagree { super::FOUND } else { 0 }))
         }
         BenchCommand::KnownBugs { dbms, time, workers, seed, list, out, json, common } => {
             let scratch = std::env::temp_dir().join(format!("caqtus-known-bugs-{}", std::process::id()));
