@@ -165,6 +165,9 @@ fn check(dbms: &str, common: &Common) -> anyhow::Result<()> {
     println!("types: {}", types.collect::<Vec<_>>().join("; "));
     println!("other types of columns: {}", profile.other_types.keys().map(|k| &**k).collect::<Vec<_>>().join(", "));
     println!("guarantees: {}", profile.guarantees.iter().cloned().collect::<Vec<_>>().join(", "));
+    for (guarantee, why) in &session.not_kept {
+        println!("not kept here: {guarantee}: {why}");
+    }
     let Probed { operators, functions, switches, missing } = &session.probed;
     println!("operators: {operators} of {}", profile.operators.len());
     println!("calls of functions that the engine lists: {functions}");

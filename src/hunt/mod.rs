@@ -11,6 +11,7 @@ pub mod block;
 pub mod cache;
 pub mod campaign;
 pub mod executor;
+pub mod guarantees;
 pub mod learned;
 pub mod process;
 pub mod protocol;

@@ -1,7 +1,7 @@
 //! A target made ready for testing: connected, probed, with the snippets and classes that hold on it.
 
 use super::cache::{CacheFile, Places};
-use super::learned;
+use super::{guarantees, learned};
 use crate::caq::class::OracleClass;
 use crate::catalogue::{self, CatalogueError};
 use crate::compare::Row;
@@ -15,7 +15,7 @@ use crate::oracle::caq::CaqOracle;
 use crate::oracle::consistency::Consistency;
 use crate::oracle::{Oracles, caq, consistency};
 use crate::sql::profile::{ColumnType, Profile, ProfileError};
-use crate::sql::types::{SqlType, Value};
+use crate::sql::types::SqlType;
 use crate::triage::confirm;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -90,6 +90,8 @@ pub struct Session {
     pub assumed: usize,
     /// What the user should know: a cache that cannot be used.
     pub notes: Vec<String>,
+    /// What the profile guarantees and the engine does not keep, with what showed it.
+    pub not_kept: BTreeMap<String, String>,
 }
 
 /// What a version was found to have of what its profile knows.
@@ -131,7 +133,8 @@ impl Session {
         let validated = snippets.len();
         tick();
         let enforced = enforced(connection.as_mut(), &profile);
-        let profile = kept_guarantees(connection.as_mut(), profile);
+        let not_kept = guarantees::not_kept(connection.as_mut(), &profile);
+        let profile = not_kept.keys().fold(profile, |profile, name| Arc::new(profile.without_guarantee(name)));
         tick();
         let mut memory = Memory::open(target, &mut places, connection.as_ref(), &profile);
         confirm::build(connection.as_mut(), &profile.start).map_err(TargetError::from)?;
@@ -214,16 +217,8 @@ impl Session {
             refused_snippets,
             probed,
             notes: places.notes,
+            not_kept,
         })
-    }
-}
-
-/// The profile without what the target does not guarantee as it is set up.
-fn kept_guarantees(connection: &mut dyn Connection, profile: Arc<Profile>) -> Arc<Profile> {
-    if texts_are_themselves(connection, &profile) {
-        profile
-    } else {
-        Arc::new(profile.without_guarantee("text-equality-is-identity"))
     }
 }
 
@@ -398,21 +393,7 @@ pub fn keeps_its_promises(
     }
     let now = enforced(connection, &profile);
     let now = if foreign_keys { now } else { Enforced { foreign_keys: known.foreign_keys, ..now } };
-    let texts = profile.guarantees.contains("text-equality-is-identity");
-    now == known && (!texts || texts_are_themselves(connection, &profile))
-}
-
-/// Whether texts are equal only if they are the same, in tables and in what views keep of a cast.
-fn texts_are_themselves(connection: &mut dyn Connection, profile: &Profile) -> bool {
-    let text = profile.declared(&ColumnType::Class(SqlType::Text));
-    let mut statements = profile.start.clone();
-    statements.push(format!("CREATE TABLE c(a {text})"));
-    statements.push("INSERT INTO c(a) VALUES ('a '), ('A'), ('á')".to_owned());
-    statements.push(format!("CREATE VIEW v AS SELECT {} AS a FROM c", profile.cast("c.a", SqlType::Text)));
-    let query = "SELECT (SELECT COUNT(*) FROM c) AS q, (SELECT COUNT(*) FROM c WHERE a = 'a') AS r, \
-                 (SELECT COUNT(*) FROM v WHERE a = 'a') AS s, (SELECT COUNT(*) FROM c, v WHERE c.a = v.a) AS t";
-    let expected = [3, 0, 0, 3].map(Value::Int);
-    confirm::build(connection, &statements).is_ok() && connection.rows(query).is_ok_and(|rows| rows == [expected])
+    now == known && guarantees::not_kept(connection, &profile).is_empty()
 }
 
 /// The classes whose names match one of the patterns; all without patterns.

@@ -448,6 +448,16 @@ pub enum ProfileError {
         /// The type.
         ty: String,
     },
+    /// The profile guarantees what nothing assumes.
+    #[error(
+        "dialect profile {name} guarantees {guarantee}, which is no assumption; {OWN_GUARANTEES:?} and those of the prover are"
+    )]
+    Guarantee {
+        /// The profile.
+        name: String,
+        /// The guarantee.
+        guarantee: String,
+    },
     /// The file is no TOML of the expected form.
     #[error("dialect profile {name}")]
     Toml {
@@ -481,6 +491,10 @@ impl Profile {
         }
         profile.digest = hash.finalize().to_hex()[..16].into();
         profile.operators = toml::from_str::<Operators>(operators).map_err(toml_error)?.operators;
+        let mut guarantees = profile.guarantees.iter().chain(&profile.guarantees_without_division);
+        if let Some(guarantee) = guarantees.find(|guarantee| !is_assumption(guarantee)) {
+            return Err(ProfileError::Guarantee { name: name.to_owned(), guarantee: guarantee.clone() });
+        }
         let columns = profile.snippet_table.columns.values();
         let unknown = columns.filter_map(|ty| match ty {
             ColumnType::Other(ty) if !profile.other_types.contains_key(ty) => Some(ty),
@@ -590,6 +604,14 @@ impl Profile {
     }
 }
 
+/// Guarantees that no proof names: what the generator of databases keeps to.
+pub const OWN_GUARANTEES: [&str; 2] = ["columns-hold-their-type", "primary-key-not-null"];
+
+/// Whether a profile may guarantee it: what a proof may take for granted, or one of [`OWN_GUARANTEES`].
+pub fn is_assumption(name: &str) -> bool {
+    OWN_GUARANTEES.contains(&name) || serde_json::from_value::<prover::ir::Assumption>(name.into()).is_ok()
+}
+
 /// How a NULL of a type starts.
 const TYPED_NULL: &str = "CAST(NULL AS ";
 
@@ -616,6 +638,21 @@ mod tests {
                 assert!(profile.literals.contains_key(&ty) && profile.types.contains_key(&ty), "{name}: {ty}");
             }
             assert!(profile.explain.contains("#Q") && profile.inserts.iter().all(|i| i.contains("#R")), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_guarantee_that_is_no_assumption_is_an_error() {
+        let base = include_str!("../../corpus/dialects/sqlite.toml");
+        let operators = include_str!("../../corpus/dialects/sqlite-operators.toml");
+        let parse = |guarantees: &str| {
+            let own = format!("name = \"own\"\nextends = \"sqlite\"\nwire = \"sqlite\"\n{guarantees}");
+            Profile::parse("own", &own, Some(base), operators).map(drop)
+        };
+        parse("guarantees = [\"exact-sums\", \"primary-key-not-null\"]").expect("both are assumptions");
+        for key in ["guarantees", "guarantees_without_division"] {
+            let error = parse(&format!("{key} = [\"exact-sum\"]")).expect_err("a slip of the pen");
+            assert!(error.to_string().contains("own guarantees exact-sum,"), "{error}");
         }
     }
 
