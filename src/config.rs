@@ -60,6 +60,11 @@ pub const CROSS_CHECK_CASES: u64 = 2_000;
 /// The longest that these may take on one target.
 pub const CROSS_CHECK_MS: u64 = 60_000;
 
+/// Cases that a class is run on, on each engine at hand that is no target, and the longest that they may take.
+pub const CROSS_CHECK_OTHER_CASES: u64 = 500;
+/// See [`CROSS_CHECK_OTHER_CASES`].
+pub const CROSS_CHECK_OTHER_MS: u64 = 15_000;
+
 /// Where classes and their proofs come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CatalogueSource {

@@ -1,6 +1,8 @@
 //! Engines that are Python modules, shown with the SQLite that Python carries: one that works, and ones that break.
 
 use crate::support::{Caqtus, last_json};
+use caqtus::caq::class::parse_classes;
+use caqtus::caq::proof::{Pair, Record, Verdict};
 use caqtus::config::STATEMENT_LIMITS;
 use caqtus::dbms::python::Python;
 use caqtus::dbms::{Connection, ErrorClass, StatementLimits};
@@ -224,6 +226,40 @@ fn what_an_engine_does_not_keep_is_not_relied_on() {
     let caseless = check("caselesslite", before);
     let guarantees = caseless.lines().find(|line| line.starts_with("guarantees:")).expect("a line");
     assert!(!guarantees.contains(keeps), "{guarantees}");
+}
+
+/// A class that its target does not speak against is run on the embedded SQLite, too.
+#[test]
+fn what_another_engine_disagrees_with_is_quarantined() {
+    // A wrong class, on whose members this engine agrees.
+    let caqtus = with_dialect("blindlite", "sql = sql.replace(' IS NOT NULL', ' IS NOT 17.25')");
+    let text = "[[class]]\nname = 'c'\nschema = 'CREATE TABLE t1(c0 INT)'\nplaceholders = {}\n\
+                members = ['SELECT t1.c0 FROM t1', 'SELECT t1.c0 FROM t1 WHERE t1.c0 IS NOT NULL']\n";
+    fs::write(caqtus.path("c.toml"), text).expect("writes");
+    let classes = parse_classes("c.toml", text).expect("a class");
+    let record = Record {
+        id: Pair(0, 1).id("c"),
+        hash: classes[0].question(Pair(0, 1)).expect("a pair").hash(),
+        verdict: Verdict::Proven,
+        assumptions: std::collections::BTreeSet::new(),
+        reason: None,
+        prover: "a wrong one".to_owned(),
+    };
+    fs::write(caqtus.path("p.jsonl"), serde_json::to_string(&record).expect("JSON")).expect("writes");
+    let run = |words: &[&str]| {
+        let output = caqtus.command(words).env("CAQTUS_CORPUS", caqtus.path("corpus")).output().expect("starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code().unwrap_or_else(|| panic!("{said}")), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let words = ["oracle", "import", "c.toml", "--proofs", "p.jsonl", "--dbms", "blindlite", "--quiet", "--json"];
+    let (code, totals) = run(&words);
+    assert_eq!((code, &last_json(&totals)["quarantined"]), (1, &1.into()), "{totals}");
+    let (_, shown) = run(&["oracle", "show", "--store", "c"]);
+    let evidence: serde_json::Value = serde_json::from_str(&shown[shown.find("\n{").expect("the evidence")..])
+        .unwrap_or_else(|e| panic!("{e}: {shown}"));
+    assert_eq!(evidence["checked"]["blindlite"]["against"], serde_json::json!([]), "{shown}");
+    assert!(evidence["checked"]["blindlite"]["pass"].as_u64() > Some(0), "{shown}");
+    assert_eq!(evidence["others"]["sqlite"]["against"].as_array().map(Vec::len), Some(1), "{shown}");
 }
 
 #[test]

@@ -1,9 +1,15 @@
-//! The cross-check: before a class is released it is filled and run on the engines at hand, as a hunt would. A
-//! disagreement is either a wrong proof or a bug of that engine; in both cases the class waits for a person.
+//! The cross-check: before a class is released it is filled and run on the engines at hand, as a hunt would: the targets,
+//! the embedded SQLite, and the newest installed version of every other engine. A disagreement is either a wrong proof or a
+//! bug of that engine; in both cases the class waits for a person.
 
 use crate::caq::class::{ClassText, print_classes};
 use crate::caq::proof::Record;
-use crate::config::{CROSS_CHECK_CASES, CROSS_CHECK_MS, CatalogueSource, ClassChoice, ExecutorConfig, HANG_MS};
+use crate::catalogue;
+use crate::config::{
+    CROSS_CHECK_CASES, CROSS_CHECK_MS, CROSS_CHECK_OTHER_CASES, CROSS_CHECK_OTHER_MS, CatalogueSource, ClassChoice,
+    ExecutorConfig, HANG_MS,
+};
+use crate::dbms::install::EngineStore;
 use crate::hunt::protocol::{FoundReport, Ready};
 use crate::hunt::stats::Stats;
 use crate::hunt::supervisor::{HuntError, HuntPlan, Progress, hunt};
@@ -18,6 +24,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use thiserror::Error;
+
+/// The engine that is always at hand.
+const EMBEDDED: &str = "sqlite";
 
 /// In how many of a hundred fillings a corpus snippet is taken.
 const SNIPPET_PERCENT: u32 = 35;
@@ -60,16 +69,22 @@ pub struct Checked {
 /// What the engines said about a class: evidence for its state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// What each engine did.
+    /// What each target did.
     pub checked: BTreeMap<String, Checked>,
-    /// Engines that cannot use the class, with the reason.
+    /// Targets that cannot use the class, with the reason.
     pub unusable: BTreeMap<String, String>,
+    /// What other engines at hand did, which may speak against the class and not for its use on a target.
+    #[serde(default)]
+    pub others: BTreeMap<String, Checked>,
+    /// Other engines that cannot use the class or be started, with the reason.
+    #[serde(default)]
+    pub others_unusable: BTreeMap<String, String>,
 }
 
 impl Evidence {
     /// The state that follows.
     pub fn state(&self) -> ClassState {
-        if self.checked.values().any(|c| !c.against.is_empty()) {
+        if self.checked.values().chain(self.others.values()).any(|c| !c.against.is_empty()) {
             ClassState::Quarantined
         } else if self.checked.values().any(|c| c.pass > 0) {
             ClassState::Released
@@ -79,7 +94,7 @@ impl Evidence {
     }
 }
 
-/// Runs a class on each of the targets.
+/// Runs a class on each of the targets, and on the other engines at hand.
 pub async fn cross_check(
     text: &ClassText,
     records: &[Record],
@@ -90,55 +105,82 @@ pub async fn cross_check(
     let work = Workplace::new(data_dir, &text.name)?;
     let source = work.write(text, records)?;
     let mut evidence = Evidence::default();
+    let run = |target: &str, cases, time_ms| {
+        check_on(target.to_owned(), source.clone(), work.dir.join("findings"), data_dir, seed, cases, time_ms)
+    };
     for target in targets {
-        let plan = HuntPlan {
-            executor: ExecutorConfig {
-                dbms: target.clone(),
-                data_dir: data_dir.to_path_buf(),
-                out_dir: work.dir.join("findings"),
-                seed,
-                choice: ClassChoice {
-                    source: source.clone(),
-                    oracles: vec![caq::NAME.to_owned()],
-                    ..ClassChoice::default()
-                },
-                snippet_percent: SNIPPET_PERCENT,
-                findings_per_class_max: 1,
-                known: Vec::new(),
-                learned: None,
-                recorder: PathBuf::new(),
-            },
-            workers: 1,
-            time_max: Some(Duration::from_millis(CROSS_CHECK_MS)),
-            cases_max: Some(CROSS_CHECK_CASES),
-            hang_after: Duration::from_millis(HANG_MS),
-            resume: false,
-        };
-        // Kept open, so that nobody tells the hunt to stop.
-        let (_stop, stopped) = tokio::sync::mpsc::channel(1);
-        match hunt(plan, &mut Silent, stopped).await {
-            Ok(summary) => {
-                let found: Result<Vec<Finding>, CrossCheckError> = summary.findings.iter().map(read_finding).collect();
-                let (against, other): (Vec<_>, Vec<_>) =
-                    found?.into_iter().partition(|f| f.kind == FindingKind::WrongResult);
-                evidence.checked.insert(
-                    target.clone(),
-                    Checked {
-                        version: summary.ready.version,
-                        cases: summary.stats.outcomes.cases(),
-                        pass: summary.stats.outcomes.pass,
-                        against,
-                        other: other.len(),
-                    },
-                );
-            }
-            Err(HuntError::Executor(why)) => {
-                evidence.unusable.insert(target.clone(), why);
-            }
-            Err(error) => return Err(error.into()),
+        match run(target, CROSS_CHECK_CASES, CROSS_CHECK_MS).await? {
+            Ok(checked) => _ = evidence.checked.insert(target.clone(), checked),
+            Err(why) => _ = evidence.unusable.insert(target.clone(), why),
+        }
+    }
+    for target in at_hand(data_dir, targets) {
+        match run(&target, CROSS_CHECK_OTHER_CASES, CROSS_CHECK_OTHER_MS).await? {
+            Ok(checked) => _ = evidence.others.insert(target, checked),
+            Err(why) => _ = evidence.others_unusable.insert(target, why),
         }
     }
     Ok(evidence)
+}
+
+/// Engines that a class is run on beside its targets: the embedded SQLite and the newest installed version of each other
+/// engine. Old versions have bugs that are known.
+fn at_hand(data_dir: &Path, targets: &[String]) -> Vec<String> {
+    let store = EngineStore::new(data_dir);
+    let installed = catalogue::dialects().into_iter().filter(|dialect| dialect != EMBEDDED);
+    let newest = installed.filter_map(|dialect| {
+        let version = store.versions(&dialect).pop()?;
+        // ENGINE without a version is the newest installed one.
+        (!targets.contains(&dialect)).then(|| format!("{dialect}@{version}"))
+    });
+    [EMBEDDED.to_owned()].into_iter().chain(newest).filter(|target| !targets.contains(target)).collect()
+}
+
+/// What an engine did with the class; in words if it cannot use it.
+async fn check_on(
+    dbms: String,
+    source: CatalogueSource,
+    out_dir: PathBuf,
+    data_dir: &Path,
+    seed: u64,
+    cases: u64,
+    time_ms: u64,
+) -> Result<Result<Checked, String>, CrossCheckError> {
+    let plan = HuntPlan {
+        executor: ExecutorConfig {
+            dbms,
+            data_dir: data_dir.to_path_buf(),
+            out_dir,
+            seed,
+            choice: ClassChoice { source, oracles: vec![caq::NAME.to_owned()], ..ClassChoice::default() },
+            snippet_percent: SNIPPET_PERCENT,
+            findings_per_class_max: 1,
+            known: Vec::new(),
+            learned: None,
+            recorder: PathBuf::new(),
+        },
+        workers: 1,
+        time_max: Some(Duration::from_millis(time_ms)),
+        cases_max: Some(cases),
+        hang_after: Duration::from_millis(HANG_MS),
+        resume: false,
+    };
+    // Kept open, so that nobody tells the hunt to stop.
+    let (_stop, stopped) = tokio::sync::mpsc::channel(1);
+    let summary = match hunt(plan, &mut Silent, stopped).await {
+        Ok(summary) => summary,
+        Err(HuntError::Executor(why)) => return Ok(Err(why)),
+        Err(error) => return Err(error.into()),
+    };
+    let found: Result<Vec<Finding>, CrossCheckError> = summary.findings.iter().map(read_finding).collect();
+    let (against, other): (Vec<_>, Vec<_>) = found?.into_iter().partition(|f| f.kind == FindingKind::WrongResult);
+    Ok(Ok(Checked {
+        version: summary.ready.version,
+        cases: summary.stats.outcomes.cases(),
+        pass: summary.stats.outcomes.pass,
+        against,
+        other: other.len(),
+    }))
 }
 
 fn read_finding(found: &FoundReport) -> Result<Finding, CrossCheckError> {
@@ -191,4 +233,37 @@ impl Progress for Silent {
     fn ready(&mut self, _: &Ready) {}
     fn update(&mut self, _: &Stats, _: usize, _: Duration) {}
     fn note(&mut self, _: &str) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_at_hand_are_sqlite_and_the_newest_installed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        for engine in ["duckdb-1.3.4/libduckdb.so", "duckdb-1.10.0/libduckdb.so", "sqlite-3.28.0/libsqlite3.so"] {
+            let path = dir.path().join("engines").join(engine);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+            fs::write(path, "").expect("a file");
+        }
+        let at_hand =
+            |targets: &[&str]| super::at_hand(dir.path(), &targets.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(at_hand(&["postgres"]), ["sqlite", "duckdb@1.10.0"]);
+        assert_eq!(at_hand(&["sqlite", "duckdb@1.3.4"]), ["duckdb@1.10.0"]);
+        assert_eq!(at_hand(&["sqlite", "duckdb"]), [""; 0]);
+    }
+
+    #[test]
+    fn any_engine_may_speak_against_a_class_and_targets_alone_for_it() {
+        let checked = |pass| Checked { version: String::new(), cases: 10, pass, against: Vec::new(), other: 0 };
+        let with = |targets: Option<u64>, others: Option<u64>| Evidence {
+            checked: targets.map(|pass| ("a".to_owned(), checked(pass))).into_iter().collect(),
+            others: others.map(|pass| ("b".to_owned(), checked(pass))).into_iter().collect(),
+            ..Evidence::default()
+        };
+        assert_eq!(with(Some(9), Some(9)).state(), ClassState::Released);
+        assert_eq!(with(Some(9), None).state(), ClassState::Released);
+        assert_eq!(with(None, Some(9)).state(), ClassState::Draft);
+    }
 }
