@@ -42,6 +42,21 @@ pub const FINDINGS_PER_FEATURES_MAX: usize = 3;
 /// How long an executor that is not needed any more may take to close its engine.
 pub const CLOSING_MS: u64 = 2_000;
 
+/// When the time of a hunt is up, executors end by themselves; one whose statement still runs after this is stopped.
+pub const DEADLINE_GRACE_MS: u64 = 5_000;
+
+/// The longest duration that an option takes: ten years.
+pub const DURATION_MAX_S: u64 = 10 * 365 * 86_400;
+
+/// Cases that must have passed or failed for a hunt without a finding to count as clean.
+pub const TESTED_CASES_MIN: u64 = 1;
+
+/// The share of void cases, in percent, above which a hunt without a finding does not count as clean.
+pub const VOID_PERCENT_MAX: u8 = 50;
+
+/// How long a server that is not ours and ended under a hunt may take to come back.
+pub const SERVER_RETURN_MS: u64 = 60_000;
+
 /// How often the state of a campaign is written, for resumption.
 pub const STATE_EVERY_MS: u64 = 1_000;
 
@@ -146,6 +161,9 @@ pub struct ExecutorConfig {
     pub learned: Option<Vec<Learned>>,
     /// The flight recorder's file.
     pub recorder: PathBuf,
+    /// Milliseconds after its start at which an executor ends by itself, also amid a reduction.
+    #[serde(default)]
+    pub time_left_ms: Option<u64>,
 }
 
 /// The variable that holds a model's key, once it is known.

@@ -1,7 +1,7 @@
 //! The program `caqtus`: command line in, exit code out.
 
 use clap::Parser as _;
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -13,8 +13,7 @@ fn main() -> ExitCode {
             ExitCode::from(caqtus::cli::unread_status())
         }
         Err(error) => {
-            // The one place where an error chain is printed.
-            let _ = writeln!(std::io::stderr(), "caqtus: {error:#}");
+            caqtus::cli::say(&error);
             ExitCode::from(caqtus::cli::COULD_NOT_RUN)
         }
     }

@@ -11,7 +11,7 @@ use caqtus::sql::types::Value;
 use std::fs;
 
 /// A profile as a user writes one, with something that goes before each statement.
-fn profile(name: &str, before: &str) -> String {
+pub(crate) fn profile(name: &str, before: &str) -> String {
     format!(
         r#"
 extends = "sqlite"

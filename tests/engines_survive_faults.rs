@@ -316,7 +316,7 @@ fn a_mariadb_server_is_left_as_it_was() {
     killed.wait().expect("ends");
     // One of them may have been about to be replaced.
     assert!((1..=2).contains(&own().lines().count()), "{}", own());
-    let (code, _) = caqtus.hunt(&[&hunt[..], &["--cases", "1"]].concat());
+    let (code, _) = caqtus.hunt(&[&hunt[..], &["--cases", "1", "--min-cases", "0", "--max-void", "100"]].concat());
     assert_eq!(code, 0);
     assert_eq!(server.sql("SHOW DATABASES"), before);
 }
@@ -349,7 +349,18 @@ fn a_postgres_server_is_left_as_it_was() {
     assert_eq!(left.trim(), "0");
     // Gone for good: the hunt ends with the reason and keeps what it has.
     let mut hunt = caqtus
-        .command(&["hunt", "--dbms", &url("secret", "empty"), "--workers", "1", "--class", "tlp-where*", "--quiet"])
+        .command(&[
+            "hunt",
+            "--dbms",
+            &url("secret", "empty"),
+            "--workers",
+            "1",
+            "--class",
+            "tlp-where*",
+            "--wait-for-server",
+            "2s",
+            "--quiet",
+        ])
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("starts");

@@ -6,6 +6,7 @@ use crate::dbms::Connection as _;
 use crate::dbms::install::{EngineStore, known_versions, version_key};
 use crate::dbms::sqlite::Sqlite;
 use crate::dbms::target::Target;
+use crate::hunt::probe::OPENING;
 use crate::hunt::process::{own_program, watch};
 use crate::triage::bisect::{Seen, bisect};
 use crate::triage::confirm::Replay;
@@ -216,7 +217,7 @@ async fn replay_on(dir: &Path, dbms: Option<&str>, data_dir: &Path) -> anyhow::R
             let replayed = serde_json::from_str(last);
             Ok(Ok(replayed.with_context(|| format!("the process that was to replay {} said nothing", dir.display()))?))
         }
-        Err(kind) => Ok(Err(kind)),
+        Err(broken) => Ok(Err(broken.kind)),
     }
 }
 
@@ -224,7 +225,10 @@ fn replay(id: &str, dbms: Option<&str>, place: &Where) -> anyhow::Result<ExitCod
     let (dir, finding) = place.find(id)?;
     // A target that cannot be opened is said here, with what to do, not as a failed process.
     let target: Target = dbms.unwrap_or(&finding.dbms).parse()?;
-    drop(target.open(&place.common.data_dir(), STATEMENT_LIMITS)?);
+    // Unless that is the finding.
+    if finding.class != OPENING {
+        super::open_apart(&target, &place.common)?;
+    }
     let replayed = super::runtime()?.block_on(replay_on(&dir, dbms, &place.common.data_dir()))?;
     let status = match &replayed {
         Ok(replayed) if replayed.state == "agrees" => 0,

@@ -40,6 +40,7 @@ pub(super) struct CaseArgs {
 
 pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
     let target: Target = args.dbms.parse()?;
+    super::open_apart(&target, &args.common)?;
     let scratch = std::env::temp_dir().join(format!("caqtus-case-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
     let mut executor = Executor::new(ExecutorConfig {
@@ -53,6 +54,7 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
         known: Vec::new(),
         learned: Some(learned::read(&args.common.data_dir(), &target.to_string())),
         recorder: scratch.join("recorder"),
+        time_left_ms: None,
     })?;
     let cases = args.case.map_or(0..CASES_PER_BLOCK, |case| case..case + 1);
     let mut shown: Vec<String> = Vec::new();

@@ -1,19 +1,25 @@
 //! `caqtus dbms`.
 
-use super::Common;
-use crate::config::{ClassChoice, Learned, STATEMENT_LIMITS};
+use super::{COULD_NOT_RUN, Common};
+use crate::catalogue;
+use crate::config::{ClassChoice, Learned, START_MS, STATEMENT_LIMITS};
 use crate::dbms::Connection as _;
 use crate::dbms::install::{EngineStore, engine_says, known_engines, known_versions, newest_known};
 use crate::dbms::sqlite::Sqlite;
 use crate::dbms::target::Target;
+use crate::hunt::breakage::Breakage;
 use crate::hunt::learned;
+use crate::hunt::process::{own_program, watch_progress};
 use crate::hunt::session::{Probed, Session};
 use crate::oracle::{caq, consistency};
+use crate::sql::profile::Wire;
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Install, list and check versions of the engines under test
 #[derive(Debug, Args)]
@@ -82,7 +88,7 @@ pub(super) fn run(args: DbmsArgs) -> anyhow::Result<ExitCode> {
             }
         }
         DbmsCommand::List { known, json, common } => list(known, json, &common)?,
-        DbmsCommand::Check { dbms, common } => check(&dbms, &common)?,
+        DbmsCommand::Check { dbms, common } => return check(&dbms, &common),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -117,6 +123,9 @@ struct Versions {
     #[serde(skip_serializing_if = "Option::is_none")]
     linked: Option<String>,
     installed: Vec<String>,
+    /// Installed versions that cannot be opened, with the reason.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    broken: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     known: Option<Vec<String>>,
 }
@@ -131,18 +140,24 @@ fn list(known: bool, json: bool, common: &Common) -> anyhow::Result<()> {
         let versions = installed.iter().chain(known.iter().flatten());
         let says = versions.filter_map(|version| Some((version.clone(), engine_says(&engine, version)?.to_owned())));
         let says = says.collect();
-        all.insert(engine, Versions { says, linked: linked.transpose()?, installed, known });
+        let broken = broken(&engine, &installed, common)?;
+        all.insert(engine, Versions { says, linked: linked.transpose()?, installed, broken, known });
     }
     if json {
         println!("{}", serde_json::to_string(&all)?);
         return Ok(());
     }
-    for (engine, Versions { linked, installed, known, .. }) in all {
+    for (engine, Versions { linked, installed, broken, known, .. }) in all {
         if let Some(version) = &linked {
             println!("{engine}@{version}  linked into this program");
         }
         for version in &installed {
-            println!("{engine}@{version}  installed{}", in_truth(&engine, version));
+            match broken.get(version) {
+                None => println!("{engine}@{version}  installed{}", in_truth(&engine, version)),
+                Some(why) => println!(
+                    "{engine}@{version}  broken: {why}; `caqtus dbms remove {engine}@{version}` makes room to install it again"
+                ),
+            }
         }
         for version in known.iter().flatten().filter(|v| !installed.contains(v) && linked.as_ref() != Some(v)) {
             println!("{engine}@{version}  can be installed{}", in_truth(&engine, version));
@@ -151,10 +166,57 @@ fn list(known: bool, json: bool, common: &Common) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn check(dbms: &str, common: &Common) -> anyhow::Result<()> {
+/// The versions whose libraries cannot be opened, each tried in a process of its own. Servers and Python modules take seconds
+/// to start and are not tried.
+fn broken(engine: &str, versions: &[String], common: &Common) -> anyhow::Result<BTreeMap<String, String>> {
+    let libraries = catalogue::profile(engine).is_ok_and(|profile| matches!(profile.wire, Wire::Sqlite | Wire::Duckdb));
+    let mut broken = BTreeMap::new();
+    for version in versions.iter().filter(|_| libraries) {
+        let target: Target = format!("{engine}@{version}").parse()?;
+        if let Err(why) = super::open_apart(&target, common) {
+            broken.insert(version.clone(), why.to_string());
+        }
+    }
+    Ok(broken)
+}
+
+/// Checks a target in processes of its own: what ends one is left out by the next, and said.
+fn check(dbms: &str, common: &Common) -> anyhow::Result<ExitCode> {
+    let target: Target = dbms.parse()?;
+    super::open_apart(&target, common)?;
+    let recorder = std::env::temp_dir().join(format!("caqtus-check-{}", std::process::id()));
+    let checked = super::runtime()?.block_on(async {
+        let mut last = None;
+        for _ in 0..CHECKS_MAX {
+            let mut command = own_program()?;
+            command.args(["execute", "--check", "--dbms", dbms, "--data-dir"]).arg(common.data_dir());
+            command.arg("--recorder").arg(&recorder);
+            match watch_progress(command, &recorder, Duration::from_millis(START_MS)).await? {
+                Ok(output) => return Ok(output),
+                Err(broken) => {
+                    eprintln!("{target} broke while something was tried on it ({}); once more, without it", broken.how);
+                    last = Some(broken);
+                }
+            }
+        }
+        let how = last.map(|broken| broken.how).unwrap_or_default();
+        bail!("{target} breaks again and again before it is ready: {how}");
+    });
+    let _ = std::fs::remove_file(&recorder);
+    let output = checked?;
+    std::io::stdout().write_all(&output.stdout)?;
+    std::io::stderr().write_all(&output.stderr)?;
+    Ok(ExitCode::from(if output.status.success() { 0 } else { COULD_NOT_RUN }))
+}
+
+/// Processes that a check may cost.
+const CHECKS_MAX: u32 = 20;
+
+/// Checks a target in this process. `tick` is called before each thing that is tried.
+pub(super) fn check_here(dbms: &str, common: &Common, tick: &mut dyn FnMut()) -> anyhow::Result<()> {
     let target: Target = dbms.parse()?;
     let learned = learned::read(&common.data_dir(), &target.to_string());
-    let session = Session::open(&target, &common.data_dir(), None, &ClassChoice::default(), 100, &learned, &mut || ())?;
+    let session = Session::open(&target, &common.data_dir(), None, &ClassChoice::default(), 100, &learned, tick)?;
     session.notes.iter().for_each(|note| eprintln!("{note}"));
     let profile = &session.profile;
     println!("{target}: version {} ({})", session.version, session.build_id);
@@ -175,6 +237,9 @@ fn check(dbms: &str, common: &Common) -> anyhow::Result<()> {
     println!("features missing: {} of {}: {}", missing.len(), profile.probes.len(), missing.join(", "));
     for (why, count) in &session.refused_snippets {
         println!("{count} snippets are not used: {why}");
+    }
+    for Breakage { class, text, kind, message, .. } in &session.broken {
+        println!("{kind}: {class} {text}{}{message}", if message.is_empty() { "" } else { ": " });
     }
     for Learned { class, placeholder, why, .. } in learned.iter().filter(|l| l.build_id == session.build_id) {
         println!("no subqueries in {class}, placeholder {}: {why}", placeholder + 1);

@@ -7,7 +7,10 @@ use crate::config::{CLOSING_MS, ExecutorConfig, STATEMENT_LIMITS};
 use crate::dbms::target::Target;
 use crate::discover::trial::try_query;
 use crate::hunt::executor::Executor;
+use crate::hunt::if_full;
+use crate::hunt::probe::Opening;
 use crate::hunt::protocol::{Order, Report};
+use crate::hunt::recorder::{NO_BLOCK, Recorder, SETUP};
 use crate::triage::confirm::replay_finding;
 use crate::triage::finding::Finding;
 use clap::Args;
@@ -22,11 +25,20 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 pub(super) struct ExecuteArgs {
     /// The configuration as JSON
-    #[arg(long, required_unless_present_any = ["replay", "trials"])]
+    #[arg(long, required_unless_present_any = ["replay", "trials", "open", "check"])]
     config: Option<String>,
     /// Try the queries of standard input, JSON lines, on --dbms (for discovery)
     #[arg(long, requires = "dbms")]
     trials: bool,
+    /// Open --dbms, and say what it is or why not
+    #[arg(long, requires = "dbms")]
+    open: bool,
+    /// Try what --dbms takes, and print it
+    #[arg(long, requires_all = ["dbms", "recorder"])]
+    check: bool,
+    /// Where to note progress
+    #[arg(long, value_name = "FILE")]
+    recorder: Option<PathBuf>,
     /// Run a finding once and print what its queries did
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
@@ -43,6 +55,16 @@ pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
     }
     if args.trials {
         return try_queries(&args);
+    }
+    if args.open {
+        return open(&args);
+    }
+    if args.check {
+        end_with_input();
+        let mut recorder = Recorder::create(&args.recorder.unwrap_or_default())?;
+        let mut tick = || recorder.note(NO_BLOCK, 0, SETUP);
+        super::dbms::check_here(&args.dbms.unwrap_or_default(), &args.common, &mut tick)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let config: ExecutorConfig = serde_json::from_str(&args.config.unwrap_or_default())?;
     let mut send = |report: Report| {
@@ -62,9 +84,34 @@ pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
         }
     };
     send(executor.ready())?;
-    for order in orders {
-        executor.carry_out(order, &mut send)?;
+    let broken = executor.broken();
+    if !broken.is_empty() {
+        send(Report::Broke(broken))?;
     }
+    for order in orders {
+        if let Err(error) = executor.carry_out(order, &mut send) {
+            // Whether anybody still listens makes no difference.
+            let message = format!("{error}{}", if_full(&error));
+            let _ = send(Report::Failed { message });
+            return Ok(ExitCode::from(COULD_NOT_RUN));
+        }
+        if executor.time_is_up() {
+            break;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Opens the target: whatever that does to this process.
+fn open(args: &ExecuteArgs) -> anyhow::Result<ExitCode> {
+    end_with_input();
+    let opened = args.dbms.as_deref().unwrap_or_default().parse::<Target>();
+    let opened = opened.and_then(|target| target.open(&args.common.data_dir(), STATEMENT_LIMITS));
+    let opening = match opened {
+        Ok(connection) => Opening::Open { version: connection.version() },
+        Err(error) => Opening::Refused { message: format!("{:#}", anyhow::Error::from(error)) },
+    };
+    println!("{}", serde_json::to_string(&opening)?);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,18 +1,22 @@
 //! `caqtus hunt`.
 
 use super::progress::{ProgressLine, interrupts};
-use super::{ChoiceArgs, Common, FOUND, StoreArgs, TARGETS, output, parse_duration, printable};
+use super::{
+    COULD_NOT_RUN, ChoiceArgs, Common, FOUND, FOUND_AND_BROKEN, StoreArgs, TARGETS, TOO_LITTLE, output, parse_duration,
+    printable,
+};
 use crate::catalogue::{self, print_snippets};
 use crate::clock;
-use crate::config::{CatalogueSource, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
+use crate::config::{CatalogueSource, ExecutorConfig, FINDINGS_PER_CLASS_MAX, TESTED_CASES_MIN, VOID_PERCENT_MAX};
+use crate::dbms::postgres::without_password;
 use crate::dbms::target::Target;
 use crate::hunt::campaign;
 use crate::hunt::protocol::{FoundReport, Ready};
-use crate::hunt::stats::{LEFT_OUT, Messages, OracleStats, REPLACED, Stats};
+use crate::hunt::stats::{LEFT_OUT, Messages, OracleStats, Outcomes, REPLACED, Stats};
 use crate::hunt::supervisor::{self, HuntPlan, Progress, Summary};
 use crate::store::{CampaignRow, ClassState, Store};
 use crate::triage::finding::{Finding, shell_word};
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -24,7 +28,11 @@ use std::time::Duration;
 ///
 /// Each finding becomes a directory below --out with a script for the engine's own shell (repro.sql), a report
 /// (report.md) and everything needed to show it again (case.json). Ctrl-C ends the hunt with its summary; a second one
-/// ends it at once. Exit status: 0 nothing found, 1 bugs found, 2 could not run.
+/// ends it at once.
+///
+/// Exit status: 0 nothing found; 1 bugs found; 2 could not run, or not go on; 3 bugs found, and then it could not go on; 4
+/// nothing found, but too little tested (--min-cases, --max-void). Whatever it is, the summary says what was done, and the
+/// object of --json has it in `verdict` and `error`.
 #[derive(Debug, Args)]
 #[command(
     after_help = format!("{TARGETS}\n\nExamples:\n  caqtus hunt --for 10m\n  \
@@ -36,12 +44,18 @@ pub(super) struct HuntArgs {
     /// The target: ENGINE, ENGINE@VERSION, `ENGINE:/path` or `ENGINE://host`, see below [default: sqlite]
     #[arg(long, value_name = "TARGET")]
     dbms: Option<String>,
-    /// Stop after this time: 90s, 10m, 2h
+    /// Stop after this time, reductions included: 90s, 10m, 2h
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     time: Option<Duration>,
     /// Stop after this many test cases
     #[arg(long, value_name = "N")]
     cases: Option<u64>,
+    /// Cases that must pass or fail; with fewer, a hunt that finds nothing is not clean
+    #[arg(long, value_name = "N", default_value_t = TESTED_CASES_MIN)]
+    min_cases: u64,
+    /// The share of void cases (skipped, warning) above which a hunt that finds nothing is not clean
+    #[arg(long, value_name = "PERCENT", default_value_t = VOID_PERCENT_MAX, value_parser = clap::value_parser!(u8).range(0..=100))]
+    max_void: u8,
     /// The seed: the same seed on the same version gives the same cases [default: from the clock]
     #[arg(long)]
     seed: Option<u64>,
@@ -62,7 +76,7 @@ pub(super) struct HuntArgs {
     #[arg(long, value_name = "DIR", default_value = "caqtus-findings")]
     out: PathBuf,
     /// Failures of one class and kind that each executor reduces and reports; further ones are counted
-    #[arg(long, value_name = "N", default_value_t = FINDINGS_PER_CLASS_MAX)]
+    #[arg(long, value_name = "N", default_value_t = FINDINGS_PER_CLASS_MAX, value_parser = at_least_one)]
     keep: usize,
     /// Go on with the campaign in --out where it stopped, with its target, seed and classes
     #[arg(long, conflicts_with_all = ["seed", "oracles", "classes", "catalogue", "proofs", "assumed", "snippets"])]
@@ -70,6 +84,9 @@ pub(super) struct HuntArgs {
     /// A statement that still runs after this time, despite the limits inside the engine, is a hang
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     hang_after: Duration,
+    /// How long a server named by its URL that ended under the hunt may take to come back
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
+    wait_for_server: Duration,
     /// One JSON object as the last line of standard output; the summary for people goes to standard error
     #[arg(long)]
     json: bool,
@@ -80,7 +97,26 @@ pub(super) struct HuntArgs {
     common: Common,
 }
 
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("with none, findings would be counted and not shown; 1 is the least".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("it is no number".to_owned()),
+    }
+}
+
 pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
+    let (as_json, dbms, seed) = (args.json, without_password(args.dbms.as_deref().unwrap_or("sqlite")), args.seed);
+    let result = hunt(args);
+    if let (Err(error), true) = (&result, as_json) {
+        // It did not begin, which machines read in the same place.
+        let nothing = Summary::nothing(&dbms, seed.unwrap_or(0));
+        println!("{}", serde_json::to_string(&json(&nothing, "broken", Some(error)))?);
+    }
+    result
+}
+
+fn hunt(args: HuntArgs) -> anyhow::Result<ExitCode> {
     let target: Target = match (&args.dbms, args.resume) {
         (None, true) => campaign::target(&args.out)?.parse()?,
         (named, _) => named.as_deref().unwrap_or("sqlite").parse()?,
@@ -110,41 +146,69 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
             known: Vec::new(),
             learned: Some(Vec::new()),
             recorder: PathBuf::new(),
+            time_left_ms: None,
         },
         workers: args.workers.map_or_else(cores, usize::from),
         time_max: args.time,
         cases_max: args.cases,
         hang_after: args.hang_after,
+        return_max: args.wait_for_server,
         resume: args.resume,
     };
-    // Better fail here, before there is a campaign, than in an executor.
-    if !target.starts_server()? {
-        drop(target.open(&plan.executor.data_dir, crate::config::STATEMENT_LIMITS)?);
-    }
     let mut display = Display(ProgressLine::new(args.quiet));
     if interrupted && !args.resume {
         display.note(
             "the last hunt in this directory was cut short; its findings are kept, and --resume goes on with it later",
         );
     }
-    let summary = runtime.block_on(async { supervisor::hunt(plan, &mut display, interrupts()).await })?;
+    let mut summary = runtime.block_on(async { supervisor::hunt(plan, &mut display, interrupts()).await })?;
     display.0.finish();
-    let status = if summary.findings.is_empty() && summary.stats.outcomes.fail == 0 { 0 } else { FOUND };
-    // Before anything is printed: whoever reads that may stop reading.
+    let too_little = too_little(&summary.stats.outcomes, args.min_cases, args.max_void);
+    let found = !summary.findings.is_empty() || summary.stats.outcomes.fail > 0;
+    let ending = |broken: bool| match (broken, found) {
+        (true, true) => (FOUND_AND_BROKEN, "bugs-then-broken"),
+        (true, false) => (COULD_NOT_RUN, "broken"),
+        (false, true) => (FOUND, "bugs"),
+        (false, false) if too_little.is_some() => (TOO_LITTLE, "too-little-tested"),
+        (false, false) => (0, "clean"),
+    };
+    let mut error = summary.error.take().map(anyhow::Error::from);
     if let Some(store) = store {
-        runtime.block_on(record(store, &classes, &summary))?;
+        let recorded =
+            runtime.block_on(record(store, &classes, &json(&summary, ending(error.is_some()).1, error.as_ref())));
+        error = error.or(recorded.err());
     }
-    output::ends_with(status);
-    let text = text(&summary);
+    let (code, verdict) = ending(error.is_some());
+    // Before anything is printed: whoever reads that may stop reading.
+    output::ends_with(code);
+    // Of a hunt that broke before it did anything, the error says it all.
+    let text =
+        if error.is_none() || found || summary.stats.outcomes.cases() > 0 { text(&summary) } else { String::new() };
     if args.json {
         if !args.quiet {
             eprint!("{text}");
         }
-        println!("{}", serde_json::to_string(&json(&summary))?);
+        println!("{}", serde_json::to_string(&json(&summary, verdict, error.as_ref()))?);
     } else {
         print!("{text}");
     }
-    Ok(ExitCode::from(status))
+    if let (TOO_LITTLE, Some(why)) = (code, too_little) {
+        super::say(&anyhow!("nothing was found, which means little: {why}"));
+    }
+    if let Some(error) = error {
+        super::say(&error);
+    }
+    Ok(ExitCode::from(code))
+}
+
+/// Why nothing can be concluded from a hunt that found nothing.
+fn too_little(outcomes: &Outcomes, min_cases: u64, max_void: u8) -> Option<String> {
+    let (tested, void, all) = (outcomes.pass + outcomes.fail, outcomes.skipped + outcomes.warning, outcomes.cases());
+    if tested < min_cases {
+        return Some(format!("{tested} cases passed or failed, and --min-cases asks for {min_cases}"));
+    }
+    let too_many = u128::from(void) * 100 > u128::from(all) * u128::from(max_void);
+    too_many.then(|| format!("{void} of {all} cases are void, more than the {max_void} % of --max-void"))
 }
 
 /// Writes the released classes to files beside the findings: executors need no store, and a campaign that goes on keeps
@@ -169,22 +233,22 @@ async fn from_store(store: &Store, dialect: &str, out: &Path) -> anyhow::Result<
 }
 
 /// Stores what a campaign did.
-async fn record(store: Store, classes: &str, summary: &Summary) -> anyhow::Result<()> {
+async fn record(store: Store, classes: &str, summary: &Json<'_>) -> anyhow::Result<()> {
     let mut findings = Vec::new();
-    for found in &summary.findings {
+    for found in summary.findings {
         let path = Path::new(&found.dir).join("case.json");
         let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let finding: Finding =
             serde_json::from_str(&text).with_context(|| format!("{} is no finding", path.display()))?;
         findings.push(finding);
     }
-    let key = format!("{} {} {} {classes}", summary.dbms, summary.ready.version, summary.seed);
+    let key = format!("{} {} {} {classes}", summary.dbms, summary.version, summary.seed);
     let campaign = CampaignRow {
         key: blake3::hash(key.as_bytes()).to_hex()[..16].to_owned(),
-        dbms: summary.dbms.clone(),
-        version: summary.ready.version.clone(),
+        dbms: summary.dbms.to_owned(),
+        version: summary.version.to_owned(),
         seed: summary.seed,
-        summary: serde_json::to_value(json(summary))?,
+        summary: serde_json::to_value(summary)?,
     };
     store.campaign_put(&campaign, &findings).await?;
     store.close().await;
@@ -198,6 +262,10 @@ fn cores() -> usize {
 /// The output contract: other tools read this.
 #[derive(Serialize)]
 struct Json<'a> {
+    /// `clean`, `bugs`, `broken`, `bugs-then-broken` or `too-little-tested`: the exit status in a word.
+    verdict: &'a str,
+    /// Why it could not run, or not go on.
+    error: Option<String>,
     dbms: &'a str,
     version: &'a str,
     seed: u64,
@@ -205,6 +273,8 @@ struct Json<'a> {
     cpu_seconds: f64,
     server_cpu_seconds: f64,
     cases: u64,
+    /// Cases that are not void.
+    tested: u64,
     statements: u64,
     setup_errors: u64,
     outcomes: Counts,
@@ -240,11 +310,13 @@ struct Counts {
     fail: u64,
 }
 
-fn json(summary: &Summary) -> Json<'_> {
+fn json<'a>(summary: &'a Summary, verdict: &'a str, error: Option<&anyhow::Error>) -> Json<'a> {
     let stats = &summary.stats;
     let Stats { outcomes, messages, replaced, statements, setup_errors, cpu_ns, server_ns, digest, oracles, .. } =
         stats;
     Json {
+        verdict,
+        error: error.map(|error| format!("{error:#}")),
         dbms: &summary.dbms,
         version: &summary.ready.version,
         seed: summary.seed,
@@ -252,6 +324,7 @@ fn json(summary: &Summary) -> Json<'_> {
         cpu_seconds: Duration::from_nanos(*cpu_ns).as_secs_f64(),
         server_cpu_seconds: Duration::from_nanos(*server_ns).as_secs_f64(),
         cases: outcomes.cases(),
+        tested: outcomes.pass + outcomes.fail,
         statements: *statements,
         setup_errors: *setup_errors,
         outcomes: Counts {
@@ -289,7 +362,9 @@ const MESSAGES_SHOWN_MAX: usize = 3;
 fn text(summary: &Summary) -> String {
     let mut out = String::new();
     let Stats { outcomes, messages, replaced, statements, cpu_ns, server_ns, oracles, .. } = &summary.stats;
-    let _ = writeln!(out, "{} {}, seed {}", summary.dbms, summary.ready.version, summary.seed);
+    let version = &summary.ready.version;
+    let space = if version.is_empty() { "" } else { " " };
+    let _ = writeln!(out, "{}{space}{version}, seed {}", summary.dbms, summary.seed);
     if summary.ready.assumed > 0 {
         let _ = writeln!(
             out,
@@ -337,15 +412,19 @@ fn text(summary: &Summary) -> String {
         let _ = writeln!(out, "{replaced} databases replaced, because the engine refused them or most cases on them");
         said(&mut out, REPLACED);
     }
-    bugs(&mut out, &summary.findings);
+    bugs(&mut out, summary);
     out
 }
 
 /// The bugs found, the smallest script, and what to do with it.
-fn bugs(out: &mut String, findings: &[FoundReport]) {
+fn bugs(out: &mut String, summary: &Summary) {
+    let findings = &summary.findings;
     let groups = supervisor::group(findings);
     let Some(smallest) = groups.iter().map(|group| group[0]).min_by_key(|finding| finding.size) else {
-        out.push_str("no findings\n");
+        let _ = match summary.stats.outcomes.fail {
+            0 => writeln!(out, "no findings"),
+            failed => writeln!(out, "{failed} cases failed, and none of them could be written as a finding"),
+        };
         return;
     };
     let _ = writeln!(

@@ -7,7 +7,7 @@ use crate::caq::proof::{Pair, Record, Verdict};
 use crate::caq::query::Caq;
 use crate::catalogue;
 use crate::clock;
-use crate::config::{CatalogueSource, STATEMENT_LIMITS};
+use crate::config::CatalogueSource;
 use crate::dbms::target::Target;
 use crate::discover::crosscheck::cross_check;
 use crate::discover::pool::ProverPool;
@@ -86,7 +86,7 @@ impl ImportArgs {
 pub(super) fn run(args: &ImportArgs) -> anyhow::Result<ExitCode> {
     for name in &args.dbms {
         let target: Target = name.parse()?;
-        drop(target.open(&args.common.data_dir(), STATEMENT_LIMITS)?);
+        super::open_apart(&target, &args.common)?;
     }
     super::deep_runtime()?.block_on(async {
         let store = args.store.open(&args.common).await?;

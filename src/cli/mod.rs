@@ -20,6 +20,8 @@ pub use output::unread_status;
 
 use crate::catalogue;
 use crate::config::{self, CatalogueSource, ClassChoice};
+use crate::dbms::target::Target;
+use crate::hunt::probe;
 use crate::store::{Store, StoreError};
 use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
@@ -30,11 +32,17 @@ use std::process::ExitCode;
 /// Exit code: bugs were found.
 pub const FOUND: u8 = 1;
 
-/// Exit code: the command could not run.
+/// Exit code: the command could not run, or not go on.
 pub const COULD_NOT_RUN: u8 = 2;
 
 /// Exit code of a replay that says nothing: what it needs does not run there.
 pub const VOID: u8 = 3;
+
+/// Exit code: bugs were found, and then the hunt could not go on.
+pub const FOUND_AND_BROKEN: u8 = 3;
+
+/// Exit code: nothing was found, but too little was tested for that to mean anything.
+pub const TOO_LITTLE: u8 = 4;
 
 /// Finds logic bugs in database systems: queries that silently return wrong results.
 ///
@@ -172,6 +180,17 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Says on standard error what went wrong, with its causes: the one form of that.
+pub fn say(error: &anyhow::Error) {
+    eprintln!("caqtus: {error:#}");
+}
+
+/// Opens a target in a process of its own, which it may crash or stop, and returns the engine's version.
+fn open_apart(target: &Target, common: &Common) -> anyhow::Result<String> {
+    let opened = runtime()?.block_on(probe::open(target, &common.data_dir(), None))?;
+    opened.version(target).map_err(anyhow::Error::msg)
+}
+
 /// A runtime for the commands that wait for processes and signals.
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
@@ -208,7 +227,12 @@ fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
         _ => return Err(format!("`{text}` is no duration; write 90s, 10m or 2h")),
     };
     let number: u64 = number.parse().map_err(|_| format!("`{text}` is no duration; write 90s, 10m or 2h"))?;
-    number.checked_mul(factor).map(std::time::Duration::from_secs).ok_or_else(|| format!("`{text}` is too long"))
+    match number.checked_mul(factor) {
+        // All of them are limits.
+        Some(0) => Err(format!("in `{text}` nothing can run; 1s is the least")),
+        Some(seconds) if seconds <= config::DURATION_MAX_S => Ok(std::time::Duration::from_secs(seconds)),
+        _ => Err(format!("`{text}` is too long; ten years are the most")),
+    }
 }
 
 #[cfg(test)]
@@ -238,8 +262,11 @@ mod tests {
         assert_eq!(parse_duration("90").expect("seconds").as_secs(), 90);
         assert_eq!(parse_duration("10m").expect("minutes").as_secs(), 600);
         assert_eq!(parse_duration("2h").expect("hours").as_secs(), 7200);
-        for bad in ["", "m", "1x", "-1", "1.5h", "99999999999999999999"] {
+        for bad in ["", "m", "1x", "-1", "1.5h", "99999999999999999999", "4000d", "18446744073709551615s"] {
             assert!(parse_duration(bad).is_err(), "{bad}");
+        }
+        for nothing in ["0", "0s", "0d"] {
+            assert!(parse_duration(nothing).expect_err("no limit").contains("1s is the least"), "{nothing}");
         }
     }
 }

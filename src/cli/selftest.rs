@@ -89,6 +89,9 @@ fn problem(
         "1",
         "--hang-after",
         "1s",
+        // Whether a bug was missed is asked below, whatever was tested.
+        "--min-cases",
+        "0",
         "--cases",
         &cases,
         "--out",

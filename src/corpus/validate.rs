@@ -44,12 +44,58 @@ const INDEXED: &str = "snippet_indexed";
 const NULLS: &str = "snippet_nulls";
 const EMPTY: &str = "snippet_empty";
 
+/// Their names.
+pub const TABLES: [&str; 5] = [FULL, REVERSED, INDEXED, NULLS, EMPTY];
+
+/// The queries that validate a snippet.
+pub struct Validation<'a> {
+    profile: &'a Profile,
+    snippet: &'a Snippet,
+    names: Vec<Arc<str>>,
+}
+
+impl<'a> Validation<'a> {
+    /// The validation of a snippet.
+    pub fn new(profile: &'a Profile, snippet: &'a Snippet) -> Self {
+        let names = snippet.columns.iter().map(|(name, _)| name.as_str().into()).collect();
+        Self { profile, snippet, names }
+    }
+
+    /// The snippet over a table.
+    fn text(&self, table: &str) -> String {
+        let mut text = String::new();
+        self.snippet.render("c", &self.names, table, &mut text);
+        text
+    }
+
+    /// The snippet on each row of a table.
+    fn on(&self, table: &str) -> String {
+        format!("SELECT c.rk, ({}) FROM {table} AS c", self.text(table))
+    }
+
+    /// The snippet on a row that an outer join padded.
+    fn padded(&self) -> String {
+        format!("SELECT ({}) FROM (SELECT 1 AS one) AS d LEFT JOIN {FULL} AS c ON 1 = 0", self.text(FULL))
+    }
+
+    /// The switch that changes plans most, which is the first of a profile.
+    fn other_plan(&self) -> Option<&'a Switch> {
+        self.profile.switches.first()
+    }
+
+    /// All queries whose rows are read, in order, each with the switch that is turned.
+    pub fn all(&self) -> impl Iterator<Item = (String, Option<&'a Switch>)> {
+        let plain = [EMPTY, FULL, NULLS, REVERSED, INDEXED].map(|table| (self.on(table), None));
+        plain.into_iter().chain([(self.on(FULL), self.other_plan()), (self.padded(), None)])
+    }
+}
+
 /// The tables that snippets are validated on.
 pub fn setup(profile: &Profile) -> Vec<String> {
     let columns = &profile.snippet_table.columns;
     let declared: Vec<String> = columns.iter().map(|(name, ty)| format!("{name} {}", profile.declared(ty))).collect();
     let mut statements = profile.start.clone();
-    for table in [FULL, REVERSED, INDEXED, NULLS, EMPTY] {
+    for table in TABLES {
         statements.push(format!("CREATE TABLE {table}(rk INTEGER, {})", declared.join(", ")));
     }
     // An index over each column and its successor: another plan, which meets the rows in another order.
@@ -94,17 +140,10 @@ fn examine(
     profile: &Profile,
     snippet: &Snippet,
 ) -> Result<SnippetVerdict, EngineError> {
-    let names: Vec<Arc<str>> = snippet.columns.iter().map(|(name, _)| name.as_str().into()).collect();
-    let text = |table: &str| {
-        let mut text = String::new();
-        snippet.render("c", &names, table, &mut text);
-        text
-    };
+    let validation = Validation::new(profile, snippet);
     let refused = |reason: &str| Ok(SnippetVerdict::Refused(reason.to_owned()));
-    let query = |table: &str| format!("SELECT c.rk, ({}) FROM {table} AS c", text(table));
-    // The first switch of a profile is the one that changes plans most.
-    let other_plan = profile.switches.first();
-    let mut values = |table: &str, switch: Option<&Switch>| with_switch(connection, switch, |c| c.rows(&query(table)));
+    let mut values =
+        |table: &str, switch: Option<&Switch>| with_switch(connection, switch, |c| c.rows(&validation.on(table)));
     if !values(EMPTY, None)?.is_empty() {
         return refused("gives a row on an empty table");
     }
@@ -117,18 +156,17 @@ fn examine(
     if compare(&full, &values(REVERSED, None)?) != Comparison::Equal {
         return refused("gives other values each time, or depends on the order of insertion");
     }
-    let other_plans = [values(INDEXED, None)?, values(FULL, other_plan)?];
+    let other_plans = [values(INDEXED, None)?, values(FULL, validation.other_plan())?];
     if other_plans.iter().any(|other| compare(&full, other) != Comparison::Equal) {
         return refused("gives other values each time, or depends on the plan");
     }
     let is_null = |rows: &[Row]| rows.iter().all(|row| row.last() == Some(&Value::Null));
-    let padded = format!("SELECT ({}) FROM (SELECT 1 AS one) AS d LEFT JOIN {FULL} AS c ON 1 = 0", text(FULL));
-    let null_preserving = is_null(&nulls) && is_null(&connection.rows(&padded)?);
+    let null_preserving = is_null(&nulls) && is_null(&connection.rows(&validation.padded())?);
     let seen: Vec<&Value> = full.iter().filter_map(|row| row.get(1)).filter(|v| **v != Value::Null).collect();
     if seen.is_empty() {
         return refused("is NULL on every row");
     }
-    let declared = connection.types(&format!("SELECT ({}) AS v FROM {FULL} AS c", text(FULL)))?;
+    let declared = connection.types(&format!("SELECT ({}) AS v FROM {FULL} AS c", validation.text(FULL)))?;
     let declared = declared.map(|types| types.first().copied().flatten());
     let all_of = |ty| seen.iter().all(|v| v.is_of(ty));
     if let Some(declared) = declared {

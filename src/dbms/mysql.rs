@@ -14,21 +14,24 @@ use crate::sql::profile::Profile;
 use crate::sql::types::{SqlType, Value};
 use mysql::consts::ColumnType;
 use mysql::prelude::Queryable as _;
-use mysql::{Conn, Opts, OptsBuilder};
+use mysql::{Conn, DriverError, Opts, OptsBuilder};
 use std::error::Error as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// Beyond the server's own limit for a statement: then it does not obey.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long a server that was lost may take to come back.
+/// How long a server of our own that was lost may take to come back.
 const RETURN_MAX: Duration = Duration::from_secs(10);
 
-/// Seconds that a server runs at most if it has just been started again.
-const JUST_STARTED: i64 = 5;
+/// How long a server that is not ours is tried to be reached again; who hunts on it waits longer, in one place.
+const REACH_MAX: Duration = Duration::from_secs(1);
+
+/// What a connection error is whose server does not listen, as after it ended.
+const REFUSED: &str = "refused";
 
 /// The character set of bytes (<https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_character_set.html>).
 const BINARY: u16 = 63;
@@ -87,6 +90,8 @@ pub struct Mysql {
     limits: StatementLimits,
     database: String,
     version: String,
+    /// When the connection was made, and for how many seconds the server had run by then.
+    up: Option<(Instant, i64)>,
 }
 
 impl Mysql {
@@ -138,7 +143,7 @@ impl Mysql {
         }
         let database = format!("{PREFIX}{}_{:x}", std::process::id(), clock::unix_nanos() & 0xffff);
         let version = String::new();
-        let mut mysql = Self { connection: None, options, private, profile, limits, database, version };
+        let mut mysql = Self { connection: None, options, private, profile, limits, database, version, up: None };
         mysql
             .connect()
             .map_err(|error| MysqlError::Connect { url: shown.to_owned(), message: connect_advice(&error) })?;
@@ -175,11 +180,18 @@ impl Mysql {
                 let _ = self.send(&limit);
                 // One that this program had just closed may hold the lock for a moment yet.
                 let _ = self.send(&format!("SELECT GET_LOCK('{}', 2)", self.database));
+                self.up = if self.private.is_none() { self.uptime().map(|s| (clock::now(), s)) } else { None };
                 Ok(())
             }
             Err(mysql::Error::MySqlError(said)) => Err(self.reported(said.code, said.message)),
-            Err(error) => Err(EngineError::new(ErrorClass::ConnectionLost, error.to_string())),
+            Err(error) => Err(unreachable(&error)),
         }
+    }
+
+    /// For how many seconds the server has run, if it says so.
+    fn uptime(&mut self) -> Option<i64> {
+        let rows = self.send("SHOW GLOBAL STATUS LIKE 'Uptime'").ok()?;
+        text_of(rows.into_iter().next()?.into_iter().nth(1)?).parse().ok()
     }
 
     fn reported(&self, code: u16, message: String) -> EngineError {
@@ -237,13 +249,20 @@ impl Mysql {
             if let Some(Ended { how, crashed }) = server.verdict(is_crash) {
                 return if crashed { crash(&how) } else { lost(&how) };
             }
-        } else if self.reconnect().is_ok()
-            && let Ok(rows) = self.send("SHOW GLOBAL STATUS LIKE 'Uptime'")
-        {
-            let uptime = rows.into_iter().next().and_then(|row| row.into_iter().nth(1)).map(text_of);
+        } else {
+            let before = self.up;
+            let reached = self.connect();
+            let after = self.up;
             self.connection = None;
-            if uptime.and_then(|text| text.parse().ok()).is_some_and(|seconds: i64| seconds <= JUST_STARTED) {
-                return crash("it was started again just now");
+            match (reached, before, after) {
+                (Err(error), ..) if error.code == REFUSED => return crash("it does not take connections any more"),
+                // It counts whole seconds.
+                (Ok(()), Some((then, was)), Some((now, is)))
+                    if is.saturating_add(1) < was.saturating_add_unsigned((now - then).as_secs()) =>
+                {
+                    return crash("it was started again");
+                }
+                _ => {}
             }
         }
         lost(message)
@@ -260,7 +279,7 @@ impl Mysql {
 
     /// Reaches the server again, starting it if it is ours and ended.
     fn reconnect(&mut self) -> Result<(), EngineError> {
-        let deadline = clock::now() + RETURN_MAX;
+        let deadline = clock::now() + if self.private.is_some() { RETURN_MAX } else { REACH_MAX };
         loop {
             // What is left of a server that was killed may keep the next one from starting for a moment.
             let revived = self.private.as_mut().map_or(Ok(()), Revivable::revive);
@@ -275,6 +294,18 @@ impl Mysql {
             }
         }
     }
+}
+
+/// A server that cannot be reached.
+fn unreachable(error: &mysql::Error) -> EngineError {
+    let (code, message) = match error {
+        mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, said, kind)))) => {
+            let refused = matches!(kind, std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotFound);
+            (if refused { REFUSED } else { "" }, said.clone())
+        }
+        other => ("", other.to_string()),
+    };
+    EngineError { class: ErrorClass::ConnectionLost, code: code.to_owned(), message }
 }
 
 /// Whether nothing came for as long as is waited at most.
@@ -312,7 +343,7 @@ fn connect_advice(error: &EngineError) -> String {
         "1044" => "; give it a database: GRANT ALL ON `caqtus\\_%`.* TO …",
         "1040" => "; too many connections: use fewer --workers",
         "1049" => "; leave the database out of the URL, then one is made",
-        "" => "; check host and port, and that the server runs",
+        "" | REFUSED => "; check host and port, and that the server runs",
         _ => "",
     };
     format!("{}{advice}", error.message)

@@ -29,10 +29,17 @@ use tokio::runtime::Runtime;
 /// Beyond the server's own limit for a statement: then it does not obey.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long a server that was lost may take to come back.
+/// How long a server of our own that was lost, or one that recovers, may take to come back.
 const RETURN_MAX: Duration = Duration::from_secs(10);
 
-/// The code of a server that comes up again after a crash (appendix A of the manual, class 57).
+/// How long a server that is not ours is tried to be reached again; who hunts on it waits longer, in one place.
+const REACH_MAX: Duration = Duration::from_secs(1);
+
+/// How long a server that shuts down at once still answers: it kills what runs on after five seconds (SIGQUIT in section
+/// "Shutting Down the Server" of the manual).
+const SHUTDOWN_MAX: Duration = Duration::from_secs(6);
+
+/// The code of a server that comes up again after a crash, or shuts down (appendix A of the manual, class 57).
 const RECOVERING: &str = "57P03";
 
 /// Why a server cannot be used. Each message says what to do next.
@@ -226,13 +233,31 @@ impl Postgres {
             if let Some(Ended { how, crashed }) = server.verdict(is_crash) {
                 return if crashed { crash(&how) } else { lost(&how) };
             }
-        } else if let Err(error) = self.connect()
-            && error.code == RECOVERING
-        {
-            // After a crash the server starts all over, which it says to whoever connects meanwhile.
-            return crash("it is recovering");
+        } else if self.recovers() {
+            return crash("it recovered");
         }
         lost(message)
+    }
+
+    /// Whether the server starts all over, as after a crash. It says the same to whoever connects while it shuts down, and
+    /// then takes no more connections.
+    fn recovers(&mut self) -> bool {
+        let deadline = clock::now() + SHUTDOWN_MAX;
+        let mut refused = false;
+        loop {
+            match self.connect() {
+                Err(error) if error.code == RECOVERING => refused = true,
+                Ok(()) => {
+                    self.connection = None;
+                    return refused;
+                }
+                Err(_) => return false,
+            }
+            if clock::now() > deadline {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// The statement runs on after the server was told to end it.
@@ -248,7 +273,7 @@ impl Postgres {
 
     /// Reaches the server again, starting it if it is ours and ended.
     fn reconnect(&mut self) -> Result<(), EngineError> {
-        let deadline = clock::now() + RETURN_MAX;
+        let deadline = clock::now() + if self.private.is_some() { RETURN_MAX } else { REACH_MAX };
         loop {
             // What is left of a server that was killed may keep the next one from starting for a moment.
             let revived = self.private.as_mut().map_or(Ok(()), Revivable::revive);
@@ -312,7 +337,7 @@ fn text_of(value: Value) -> String {
 }
 
 /// The URL as it may be shown.
-pub(super) fn without_password(url: &str) -> String {
+pub(crate) fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     match rest.rsplit_once('@') {
         Some((login, place)) => {

@@ -15,6 +15,8 @@ use crate::sql::profile::{Profile, ProfileError, Wire};
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
 use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -76,6 +78,16 @@ pub enum TargetError {
     /// The version is not installed.
     #[error(transparent)]
     Install(#[from] InstallError),
+    /// The library is a part of one: whoever reads beyond its end is ended by a signal.
+    #[error("{path} is cut off: by its own header it has {needed} bytes at least, and there are {there}; get it again")]
+    CutOff {
+        /// The library.
+        path: String,
+        /// Bytes that the header tells of.
+        needed: u64,
+        /// Bytes that are there.
+        there: u64,
+    },
     /// The library does not load.
     #[error(transparent)]
     Sqlite(#[from] sqlite::LoadError),
@@ -206,6 +218,9 @@ impl Target {
         };
         let url = if let Self::Url { url, .. } = self { Some(url.as_str()) } else { None };
         let form = |hint: String| TargetError::Form { name: self.to_string(), hint };
+        if let (Wire::Sqlite | Wire::Duckdb, Some(library)) = (profile.wire, &place) {
+            whole(library)?;
+        }
         Ok(match (profile.wire, place, url) {
             (Wire::Sqlite, None, None) => Box::new(linked()?),
             (Wire::Sqlite, Some(library), _) => Box::new(Sqlite::load(&library, limits)??),
@@ -257,6 +272,26 @@ impl Target {
         };
         Ok(Mysql::private(programs, data_dir, profile, limits)?)
     }
+}
+
+/// Refuses a library that ends before its own header says so (elf(5), of 64 bits, little-endian). What is none is left to the
+/// loader, and so is what cannot be read.
+fn whole(library: &Path) -> Result<(), TargetError> {
+    let mut header = [0; 64];
+    let Ok(mut file) = File::open(library) else { return Ok(()) };
+    if file.read_exact(&mut header).is_err() || !header.starts_with(b"\x7fELF\x02\x01") {
+        return Ok(());
+    }
+    let number = |at: usize, bytes: usize| header[at..at + bytes].iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
+    // The tables of segments and of sections; linkers write the latter last.
+    let tables =
+        [(number(0x20, 8), number(0x36, 2), number(0x38, 2)), (number(0x28, 8), number(0x3a, 2), number(0x3c, 2))];
+    let needed = tables.into_iter().map(|(start, size, count)| start.saturating_add(size * count)).max().unwrap_or(0);
+    let there = file.metadata().map_or(u64::MAX, |file| file.len());
+    if there < needed {
+        return Err(TargetError::CutOff { path: library.display().to_string(), needed, there });
+    }
+    Ok(())
 }
 
 /// The programs in a directory, or in its `bin`.

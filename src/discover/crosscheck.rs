@@ -7,12 +7,12 @@ use crate::caq::proof::Record;
 use crate::catalogue;
 use crate::config::{
     CROSS_CHECK_CASES, CROSS_CHECK_MS, CROSS_CHECK_OTHER_CASES, CROSS_CHECK_OTHER_MS, CatalogueSource, ClassChoice,
-    ExecutorConfig, HANG_MS,
+    ExecutorConfig, HANG_MS, SERVER_RETURN_MS,
 };
 use crate::dbms::install::EngineStore;
 use crate::hunt::protocol::{FoundReport, Ready};
 use crate::hunt::stats::Stats;
-use crate::hunt::supervisor::{HuntError, HuntPlan, Progress, hunt};
+use crate::hunt::supervisor::{HuntError, HuntPlan, Progress, Summary, hunt};
 use crate::oracle::caq;
 use crate::store::ClassState;
 use crate::triage::finding::{Finding, FindingKind};
@@ -158,16 +158,18 @@ async fn check_on(
             known: Vec::new(),
             learned: None,
             recorder: PathBuf::new(),
+            time_left_ms: None,
         },
         workers: 1,
         time_max: Some(Duration::from_millis(time_ms)),
         cases_max: Some(cases),
         hang_after: Duration::from_millis(HANG_MS),
+        return_max: Duration::from_millis(SERVER_RETURN_MS),
         resume: false,
     };
     // Kept open, so that nobody tells the hunt to stop.
     let (_stop, stopped) = tokio::sync::mpsc::channel(1);
-    let summary = match hunt(plan, &mut Silent, stopped).await {
+    let summary = match hunt(plan, &mut Silent, stopped).await.and_then(Summary::whole) {
         Ok(summary) => summary,
         Err(HuntError::Executor(why)) => return Ok(Err(why)),
         Err(error) => return Err(error.into()),

@@ -44,7 +44,7 @@ pub(super) fn comes_again(
     });
     let _ = fs::remove_file(scratch);
     let kind = match shown.map_err(io::Error::other)? {
-        Err(kind) => Some(kind),
+        Err(broken) => Some(broken.kind),
         Ok(output) => {
             let text = String::from_utf8_lossy(&output);
             // A replay that could not be run has no answer, and shows nothing.

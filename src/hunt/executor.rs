@@ -26,7 +26,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Streams of one campaign: databases and cases never share one.
 const DATABASE_STREAM: u64 = 1;
@@ -59,6 +60,15 @@ pub struct Executor {
     refused: u64,
     /// Examining a failure replaced the database, so that it must be made again.
     replaced: bool,
+    /// When the time of the hunt is up.
+    until: Option<Instant>,
+    /// The server is not ours alone: what it does may be another executor's doing, so that the supervisor, when all have
+    /// ended, decides what its end was due to.
+    shared: bool,
+    /// What ended a shared server while a database was made on it.
+    ended: Option<EngineError>,
+    /// The last case of the block before: what ran last while a database is replaced.
+    before: Option<At>,
 }
 
 /// Whether the database of a block could be made.
@@ -90,6 +100,7 @@ struct At {
 impl Executor {
     /// Opens the target of a configuration.
     pub fn new(config: ExecutorConfig) -> Result<Self, SessionError> {
+        let until = config.time_left_ms.map(|ms| clock::now() + Duration::from_millis(ms));
         let target: Target = config.dbms.parse().map_err(SessionError::Target)?;
         let mut recorder = Recorder::create(&config.recorder)
             .map_err(|source| SessionError::Recorder { path: config.recorder.display().to_string(), source })?;
@@ -128,6 +139,10 @@ impl Executor {
             bags: Vec::new(),
             refused: 0,
             replaced: false,
+            until,
+            shared: matches!(target, Target::Url { .. }),
+            ended: None,
+            before: None,
         })
     }
 
@@ -142,6 +157,17 @@ impl Executor {
         })
     }
 
+    /// Whether the time of the hunt is up.
+    pub fn time_is_up(&self) -> bool {
+        self.until.is_some_and(|until| clock::now() >= until)
+    }
+
+    /// What broke the engine before there was an executor, as findings that were not repeated yet.
+    pub fn broken(&self) -> Vec<Finding> {
+        let Session { broken, version, build_id, .. } = &self.session;
+        broken.iter().map(|b| b.finding(&self.config.dbms, version, build_id, self.config.seed)).collect()
+    }
+
     /// Carries out an order, giving each report to `report`.
     pub fn carry_out(&mut self, order: Order, report: Reporter) -> io::Result<()> {
         match order {
@@ -154,7 +180,8 @@ impl Executor {
     }
 
     /// Runs the cases `first..end` of a block. Earlier cases only determine how far the database has changed. Counters are
-    /// reported after each epoch, so that an engine that ends the process takes few with it.
+    /// reported after each epoch, so that an engine that ends the process takes few with it. The rest is left when the time
+    /// of the hunt is up.
     pub fn block(&mut self, block: u64, first: u32, end: u32, report: Reporter) -> io::Result<()> {
         let (mut started, mut cpu) = (clock::now(), clock::cpu_time());
         self.stats = Stats::default();
@@ -191,6 +218,11 @@ impl Executor {
                 applied = 0;
             }
             let round_now = round.as_ref();
+            if let Some(error) = self.ended.take() {
+                let statements = statements(round_now, number);
+                let suspect = self.finding(round_now, &case, at, FindingKind::Crash, &statements, &[]);
+                return server_ended(&error, Some(suspect), report);
+            }
             round_now.case(&mut stream(seed, &[CASE_STREAM, block, u64::from(number)]), &mut case);
             self.stats.digest = self.stats.digest.wrapping_add(digest(at, round_now, &case));
             let outcome = match setup {
@@ -213,13 +245,12 @@ impl Executor {
             };
             self.stats.outcomes.count(&outcome);
             let next = number + 1;
-            if next == end || next.is_multiple_of(CASES_PER_EPOCH) {
+            let last = next == end || self.time_is_up();
+            if last || next.is_multiple_of(CASES_PER_EPOCH) {
                 self.stats.loop_ns = nanos(started.elapsed());
                 self.stats.cpu_ns = nanos(clock::cpu_time().saturating_sub(cpu));
                 (started, cpu) = (clock::now(), clock::cpu_time());
-                if next == end
-                    && let (Some(before), Some(after)) = (server, self.session.connection.server_cpu())
-                {
+                if last && let (Some(before), Some(after)) = (server, self.session.connection.server_cpu()) {
                     self.stats.server_ns = nanos(after.saturating_sub(before));
                 }
                 let counts = std::mem::take(&mut counts);
@@ -239,9 +270,13 @@ impl Executor {
                     self.replaced = true;
                 }
             }
+            if last {
+                self.before = Some(at);
+                break;
+            }
             losses += u32::from(setup == Setup::Unusable);
             // What loses the engine while the database is made does so again.
-            if std::mem::take(&mut self.replaced) && next < end && losses < LOSSES_MAX {
+            if std::mem::take(&mut self.replaced) && losses < LOSSES_MAX {
                 setup = self.reset(at, report)?;
                 applied = 0;
             }
@@ -262,9 +297,13 @@ impl Executor {
         self.obstacle = None;
         match self.timed(|s| s.connection.reset()) {
             Ok(()) => Ok(Setup::Usable),
+            Err(error) if self.shared && matches!(error.class, ErrorClass::ConnectionLost | ErrorClass::Crash) => {
+                let before = self.before.filter(|_| error.class == ErrorClass::Crash);
+                let suspect = before.map(|at| self.describe(at.block, at.case, None));
+                server_ended(&error, suspect, report).map(|()| Setup::Unusable)
+            }
             Err(error) if error.class == ErrorClass::ConnectionLost => {
                 let message = format!("{} cannot be reached any more: {}", self.config.dbms, error.message);
-                report(Report::Failed { message: message.clone() })?;
                 Err(io::Error::other(message))
             }
             Err(error) => {
@@ -302,6 +341,10 @@ impl Executor {
             self.stats.statements += 1;
             if let Err(error) = self.timed(|s| s.connection.execute(statement)) {
                 self.stats.setup_errors += 1;
+                if self.shared && error.class == ErrorClass::Crash {
+                    self.ended = Some(error);
+                    return Setup::Broken;
+                }
                 let makes_table =
                     statement.starts_with("CREATE TABLE") || statement.starts_with("CREATE VIRTUAL TABLE");
                 let setup = match error.class {
@@ -386,6 +429,7 @@ impl Executor {
                 self.replaced |= error.class == ErrorClass::ConnectionLost;
                 Ok(Outcome::Warning(class))
             }
+            ErrorClass::Crash if self.shared => self.suspect(round, case, at, Some(number), &error, report),
             ErrorClass::Internal | ErrorClass::Crash | ErrorClass::Hang => {
                 self.examine(round, case, at, Met::Error(number, error), report)
             }
@@ -406,10 +450,13 @@ impl Executor {
         let statements = statements(round, at.case);
         let queries: Vec<Run> = case.queries().iter().map(Run::from).collect();
         let mut runs = vec![self.first_run(&queries, &met)];
-        let connection = self.session.connection.as_mut();
         if !matches!(met, Met::BrokenSetup) {
-            let seen = results(connection, &queries);
+            let seen = results(self.session.connection.as_mut(), &queries);
             let again = verdict(&queries, &seen);
+            if let Some((query, error)) = self.ended_in(&again) {
+                return self.suspect(round, case, at, query, &error, report);
+            }
+            let connection = self.session.connection.as_mut();
             // Within the tolerance of floats, or a difference that did not come again.
             if again == Replay::Equal && differs_in_hash(connection, &queries) {
                 return Ok(Outcome::Pass);
@@ -419,7 +466,11 @@ impl Executor {
                 return self.flaky(round, case, at, &statements, (met, runs), "did not repeat in place");
             }
         }
-        let (fresh, seen) = replay_seen(connection, &statements, &queries);
+        let (fresh, seen) = replay_seen(self.session.connection.as_mut(), &statements, &queries);
+        if let Some((query, error)) = self.ended_in(&fresh) {
+            return self.suspect(round, case, at, query, &error, report);
+        }
+        let connection = self.session.connection.as_mut();
         runs.push(SeenRun { what: "on a database made anew".to_owned(), results: seen, sql: None });
         let (kind, involved) = match &fresh {
             Replay::Different { pair } => (FindingKind::WrongResult, vec![pair.0, pair.1]),
@@ -460,7 +511,7 @@ impl Executor {
             }
             *self.reduced.entry(group).or_default() += 1;
             // Reducing takes a while and may end the process: what is known already is on disk meanwhile.
-            let early = unreduced.write(&self.config.out_dir, &self.session.profile)?;
+            let early = PathBuf::from(self.write(&unreduced, &self.config.out_dir)?.dir);
             let mut finding = self.reduce(round, case, at, kind, statements, involved);
             // What was reduced in this process may show in it only.
             if finding.id != unreduced.id && !self.comes_again(&finding, at)? {
@@ -500,6 +551,34 @@ impl Executor {
             results[*number] = QueryResult::Error(error.clone());
         }
         SeenRun { what: "in the hunt".to_owned(), results, sql: None }
+    }
+
+    /// The query, if it was one, and the error, if a shared server ended in a replay.
+    fn ended_in(&self, replay: &Replay) -> Option<(Option<usize>, EngineError)> {
+        match replay {
+            Replay::Broken { query, error } if self.shared && error.class == ErrorClass::Crash => {
+                Some((*query, error.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// A shared server ended while a case ran: that is all that can be said here.
+    fn suspect(
+        &mut self,
+        round: &dyn Round,
+        case: &TestCase,
+        at: At,
+        query: Option<usize>,
+        error: &EngineError,
+        report: Reporter,
+    ) -> io::Result<Outcome> {
+        let queries: Vec<usize> = query.map_or_else(Vec::new, |query| (0..=query).collect());
+        let mut suspect = self.finding(round, case, at, FindingKind::Crash, &statements(round, at.case), &queries);
+        if let Some(last) = suspect.queries.last_mut() {
+            last.result = QueryResult::Error(error.clone());
+        }
+        server_ended(error, Some(suspect), report).map(|()| Outcome::Pass)
     }
 
     fn flaky(
@@ -552,6 +631,7 @@ impl Executor {
             queries: involved,
             attempts: REDUCE_ATTEMPTS_MAX,
             tick: &mut || recorder.note(at.block, u64::from(at.case), 0),
+            until: self.until,
         };
         reduction.run();
         let Reduction { statements, case, queries, .. } = reduction;
@@ -562,7 +642,9 @@ impl Executor {
         let renewed = connection.renew().is_ok();
         if kind == FindingKind::WrongResult {
             let runs: Vec<Run> = finding.queries.iter().map(Run::from).collect();
-            let switches = self.session.capabilities.switches.iter().map(AsRef::as_ref);
+            let until = self.until;
+            let in_time = move |_: &&_| until.is_none_or(|until| clock::now() < until);
+            let switches = self.session.capabilities.switches.iter().map(AsRef::as_ref).take_while(in_time);
             let mut tick = || self.recorder.note(at.block, u64::from(at.case), 0);
             finding.cured_by = cured_by(connection, &statements, &runs, switches, &mut tick);
         }
@@ -624,13 +706,17 @@ impl Executor {
             reduced: false,
             refused: None,
             runs: Vec::new(),
+            note: None,
         };
         finding.seal();
         finding
     }
 
     fn write(&self, finding: &Finding, parent: &Path) -> io::Result<FoundReport> {
-        let dir = finding.write(parent, &self.session.profile)?;
+        let dir = finding.write(parent, &self.session.profile).map_err(|error| {
+            let what = format!("cannot write {}: {error}", parent.join(&finding.id).display());
+            io::Error::new(error.kind(), what)
+        })?;
         Ok(finding.found(&dir))
     }
 
@@ -678,6 +764,12 @@ impl Executor {
         let statements = statements(round.as_ref(), case);
         self.finding(round.as_ref(), &test, At { block, case }, FindingKind::Crash, &statements, &queries)
     }
+}
+
+/// Reports that a shared server ended. This executor ends with it: the supervisor waits for the server.
+fn server_ended(error: &EngineError, suspect: Option<Finding>, report: Reporter) -> io::Result<()> {
+    report(Report::ServerEnded { message: error.message.clone(), suspect: suspect.map(Box::new) })?;
+    Err(io::Error::other(error.message.clone()))
 }
 
 /// What went wrong at first.

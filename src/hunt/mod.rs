@@ -8,14 +8,44 @@
 
 mod again;
 pub mod block;
+pub mod breakage;
 pub mod cache;
 pub mod campaign;
 pub mod executor;
 pub mod guarantees;
 pub mod learned;
+mod outage;
+pub mod probe;
 pub mod process;
 pub mod protocol;
 pub mod recorder;
 pub mod session;
 pub mod stats;
 pub mod supervisor;
+
+use std::io;
+
+/// What to add to a message about a file: a full disk is nothing that the engine did.
+pub fn if_full(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            ": the disk is full; make room, or name another place with --out or --data-dir"
+        }
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::OpenOptions;
+    use std::io::Write as _;
+
+    #[test]
+    fn a_full_disk_is_called_so() {
+        let mut full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+        let error = full.write_all(b"x").expect_err("is full");
+        assert!(if_full(&error).contains("the disk is full"), "{error}");
+        assert_eq!(if_full(&io::Error::other("something else")), "");
+    }
+}

@@ -1,7 +1,7 @@
 //! Executor processes: starting them, speaking with them, watching them.
 
 use super::block::block_of;
-use super::protocol::{Order, Report};
+use super::protocol::{FoundReport, Order, Report};
 use super::recorder::{self, Position};
 use super::supervisor::HuntError;
 use crate::clock;
@@ -11,12 +11,12 @@ use crate::triage::finding::FindingKind;
 use std::collections::VecDeque;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// What an executor's task tells the hunt.
 pub(super) enum Event {
@@ -26,6 +26,10 @@ pub(super) enum Event {
     Ended(usize, End),
     /// A case that ended an executor was run again.
     Examined(Result<super::supervisor::Examined, HuntError>),
+    /// What broke the engine while it was made ready was run again.
+    Confirmed(Result<Vec<FoundReport>, HuntError>),
+    /// A server that ended is back, or is not waited for any longer.
+    Recovered(Result<super::outage::Recovery, HuntError>),
 }
 
 /// How an executor ended.
@@ -39,21 +43,75 @@ pub(super) enum End {
     Hung,
 }
 
+/// How a process broke.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// A crash or a hang.
+    pub kind: FindingKind,
+    /// In words.
+    pub how: String,
+}
+
+impl Broken {
+    /// It ended by itself, in a way that it should not.
+    pub fn exit(how: &str) -> Self {
+        Self { kind: FindingKind::Crash, how: how.to_owned() }
+    }
+}
+
 /// Runs a command; its output, or the way it failed to end.
-pub async fn watch(mut command: Command, limit: Duration) -> Result<Result<Vec<u8>, FindingKind>, HuntError> {
+pub async fn watch(mut command: Command, limit: Duration) -> Result<Result<Vec<u8>, Broken>, HuntError> {
     // The process ends when its input closes, so it cannot outlive this one; Ctrl-C is not meant for it.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     let process_error = |source| HuntError::Io { what: "a replay process".to_owned(), source };
     let mut child = command.spawn().map_err(process_error)?;
     let _input = child.stdin.take();
     match tokio::time::timeout(limit, child.wait_with_output()).await {
-        Err(_) => Ok(Err(FindingKind::Hang)),
+        Err(_) => {
+            let how = format!("it did not come to an end within {} s", limit.as_secs_f64().ceil());
+            Ok(Err(Broken { kind: FindingKind::Hang, how }))
+        }
         Ok(output) => {
             let output = output.map_err(process_error)?;
             let crashed = output.status.signal().is_some_and(|signal| CRASH_SIGNALS.contains(&signal));
-            Ok(if crashed { Err(FindingKind::Crash) } else { Ok(output.stdout) })
+            let how = output.status.to_string();
+            Ok(if crashed { Err(Broken { kind: FindingKind::Crash, how }) } else { Ok(output.stdout) })
         }
     }
+}
+
+/// Runs a command that notes its progress in a recorder; its output, or the way it failed to end: a crash, or no progress
+/// for as long as the limit says.
+pub async fn watch_progress(
+    mut command: Command,
+    path: &Path,
+    limit: Duration,
+) -> Result<Result<Output, Broken>, HuntError> {
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let process_error = |source| HuntError::Io { what: "a process".to_owned(), source };
+    let mut child = command.spawn().map_err(process_error)?;
+    let _input = child.stdin.take();
+    let output = child.wait_with_output();
+    tokio::pin!(output);
+    let mut look = tokio::time::interval(Duration::from_millis(100));
+    let mut last: (Option<Position>, Instant) = (None, clock::now());
+    let output = loop {
+        tokio::select! {
+            output = &mut output => break output.map_err(process_error)?,
+            _ = look.tick() => {
+                let position = recorder::read(path).ok().flatten();
+                if position != last.0 {
+                    last = (position, clock::now());
+                } else if last.1.elapsed() > limit {
+                    let how = format!("it stood still for {} s", limit.as_secs());
+                    return Ok(Err(Broken { kind: FindingKind::Hang, how }));
+                }
+            }
+        }
+    };
+    let crashed = output.status.signal().is_some_and(|signal| CRASH_SIGNALS.contains(&signal));
+    let how = output.status.to_string();
+    Ok(if crashed { Err(Broken { kind: FindingKind::Crash, how }) } else { Ok(output) })
 }
 
 /// This program, to be started again.
@@ -129,6 +187,7 @@ pub(super) async fn attend(
     recorder: PathBuf,
     hang_after: Duration,
     events: mpsc::UnboundedSender<Event>,
+    mut hurry: watch::Receiver<bool>,
 ) {
     let mut look = tokio::time::interval(hang_after / 20);
     let mut last: (Option<Position>, Instant) = (None, clock::now());
@@ -151,11 +210,16 @@ pub(super) async fn attend(
                 last.1 = clock::now();
                 process.send(&order).await;
             }
+            _ = hurry.changed() => {
+                process.end().await;
+                break End::Closed;
+            }
             report = process.next() => {
                 let Some(report) = report else {
                     let status = process.child.wait().await;
                     let clean = status.is_ok_and(|s| s.success());
-                    break if clean && outstanding.is_empty() { End::Closed } else { End::Crashed };
+                    // One whose time is up leaves work behind.
+                    break if clean { End::Closed } else { End::Crashed };
                 };
                 if let (Report::Ran { block, next, .. }, Some(Order::Run { block: of, end, .. })) = (&report, outstanding.front())
                     && block_of(*block) == block_of(*of)

@@ -35,6 +35,15 @@ pub enum Order {
 pub enum Report {
     /// The engine is open and the catalogue is loaded.
     Ready(Ready),
+    /// A server that is not ours ended, or cannot be reached any more.
+    ServerEnded {
+        /// What shows it.
+        message: String,
+        /// The case that ran, if it ended while one did.
+        suspect: Option<Box<Finding>>,
+    },
+    /// What broke the engine while it was made ready; it was not repeated yet.
+    Broke(Vec<Finding>),
     /// The executor cannot work.
     Failed {
         /// Why, and what to do.

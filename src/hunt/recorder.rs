@@ -4,7 +4,7 @@
 
 use memmap2::MmapMut;
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 /// Where an executor is.
@@ -38,8 +38,11 @@ impl Recorder {
     /// Creates the file, or opens the one that is there.
     #[allow(unsafe_code)]
     pub fn create(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-        file.set_len(LENGTH as u64)?;
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        if file.metadata()?.len() < LENGTH as u64 {
+            // Written, not only given its length: on a full disk, a store to a page that it has no room for is a SIGBUS.
+            file.write_all(&[0; LENGTH])?;
+        }
         // SAFETY: the file is this executor's own and keeps its length; the supervisor only reads it, and a torn read
         // gives it a wrong position of a case that it then cannot confirm, never undefined behaviour here.
         let map = unsafe { MmapMut::map_mut(&file)? };

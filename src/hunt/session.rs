@@ -1,5 +1,6 @@
 //! A target made ready for testing: connected, probed, with the snippets and classes that hold on it.
 
+use super::breakage::{Breakage, broken_kind};
 use super::cache::{CacheFile, Places};
 use super::{guarantees, learned};
 use crate::caq::class::OracleClass;
@@ -17,6 +18,7 @@ use crate::oracle::{Oracles, caq, consistency};
 use crate::sql::profile::{ColumnType, Profile, ProfileError};
 use crate::sql::types::SqlType;
 use crate::triage::confirm;
+use crate::triage::finding::FindingKind;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -54,7 +56,7 @@ pub enum SessionError {
         reason: String,
     },
     /// The flight recorder cannot be used.
-    #[error("cannot use {path}")]
+    #[error("cannot use {path}{}", super::if_full(source))]
     Recorder {
         /// The file.
         path: String,
@@ -92,6 +94,8 @@ pub struct Session {
     pub notes: Vec<String>,
     /// What the profile guarantees and the engine does not keep, with what showed it.
     pub not_kept: BTreeMap<String, String>,
+    /// What broke the engine meanwhile.
+    pub broken: Vec<Breakage>,
 }
 
 /// What a version was found to have of what its profile knows.
@@ -111,6 +115,7 @@ impl Session {
     /// Connects, validates snippets (or reads the cache of an earlier validation) and selects classes. `own` is a directory
     /// for caches where the data directory takes none. `tick` is called before each snippet, so that a watcher sees
     /// progress.
+    #[expect(clippy::too_many_lines, reason = "one step after another, each with what the ones before gave")]
     pub fn open(
         target: &Target,
         data_dir: &Path,
@@ -122,10 +127,20 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let mut connection = target.open(data_dir, STATEMENT_LIMITS)?;
         let profile = catalogue::profile(target.dialect())?;
+        let mut broken = Vec::new();
         let mut places = Places::new(data_dir, own);
         let (snippets, mut refused_snippets) = if snippet_percent > 0 {
             let (snippets, mut refused) = catalogue::snippets(&profile, choice.source.snippets.as_deref())?;
-            let held = validated(target, &mut places, connection.as_mut(), &profile, snippets, tick, &mut refused)?;
+            let held = validated(
+                target,
+                &mut places,
+                connection.as_mut(),
+                &profile,
+                snippets,
+                tick,
+                &mut refused,
+                &mut broken,
+            )?;
             (held, refused)
         } else {
             (Vec::new(), BTreeMap::new())
@@ -138,14 +153,19 @@ impl Session {
         tick();
         let mut memory = Memory::open(target, &mut places, connection.as_ref(), &profile);
         confirm::build(connection.as_mut(), &profile.start).map_err(TargetError::from)?;
-        let mut capabilities = Capabilities::probe(profile.clone(), snippets, enforced, |sql| {
-            memory.recall(&[sql], || probe(connection.as_mut(), &profile, sql).ok())
-        });
+        let mut ask = |connection: &mut dyn Connection, sql: &str| {
+            tick();
+            let answer = memory.recall(&[sql], || probe(connection, &profile, sql));
+            if let Some(kind) = answer.broke {
+                broken.push(Breakage::of_statement(sql, &profile.start, kind, answer.message));
+            }
+            answer.rows
+        };
+        let mut capabilities =
+            Capabilities::probe(profile.clone(), snippets, enforced, |sql| ask(connection.as_mut(), sql));
         let count = counted(&capabilities, validated, &mut refused_snippets);
         capabilities.without_subqueries = learned::on_build(learned, &connection.build_id());
-        let missing = profile.probes.iter().filter(|probe| {
-            !memory.recall(&[&probe.sql], || self::probe(connection.as_mut(), &profile, &probe.sql).is_ok())
-        });
+        let missing = profile.probes.iter().filter(|probe| ask(connection.as_mut(), &probe.sql).is_none());
         let probed = Probed {
             operators: capabilities.grammar.len(),
             functions: capabilities.functions.len(),
@@ -183,12 +203,19 @@ impl Session {
                     }),
                 }
             };
-            let Acceptance { refused } = memory.recall(&texts, || {
+            let Acceptance { refused, broke } = memory.recall(&texts, || {
                 let first = run();
                 let lost = matches!(&first, Err(error) if error.class == ErrorClass::ConnectionLost);
                 let refused = if lost { run() } else { first };
-                Acceptance { refused: refused.unwrap_or_else(|error| Some(error.to_string())) }
+                match refused {
+                    Ok(refused) => Acceptance { refused, broke: None },
+                    Err(error) => Acceptance { refused: Some(error.to_string()), broke: broke(&error) },
+                }
             });
+            if let Some(kind) = broke {
+                let said = refused.clone().unwrap_or_default();
+                broken.push(Breakage::of_statement(sql, statements, kind, said));
+            }
             refused.map_or(Ok(()), Err)
         };
         let mut caq = CaqOracle::new(classes, assumed, capabilities.clone(), snippet_percent, &mut accepts);
@@ -218,6 +245,7 @@ impl Session {
             probed,
             notes: places.notes,
             not_kept,
+            broken,
         })
     }
 }
@@ -232,14 +260,40 @@ fn counted(capabilities: &Capabilities, validated: usize, refused: &mut BTreeMap
 }
 
 /// The rows of a query that needs no tables of a class. What was asked before may have ended the engine.
-fn probe(connection: &mut dyn Connection, profile: &Profile, sql: &str) -> Result<Vec<Row>, EngineError> {
-    match connection.rows(sql) {
+fn probe(connection: &mut dyn Connection, profile: &Profile, sql: &str) -> Probe {
+    let result = match connection.rows(sql) {
         Err(error) if error.class == ErrorClass::ConnectionLost => {
-            confirm::build(connection, &profile.start)?;
-            connection.rows(sql)
+            confirm::build(connection, &profile.start).and_then(|()| connection.rows(sql))
         }
         result => result,
+    };
+    match result {
+        Ok(rows) => Probe { rows: Some(rows), broke: None, message: String::new() },
+        Err(error) => Probe { rows: None, broke: broke(&error), message: error.to_string() },
     }
+}
+
+/// What came of a question that needs no tables.
+#[derive(Serialize, Deserialize)]
+struct Probe {
+    rows: Option<Vec<Row>>,
+    /// How it broke the engine, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    broke: Option<FindingKind>,
+    /// What the engine said if there are no rows.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    message: String,
+}
+
+impl Default for Probe {
+    fn default() -> Self {
+        Self { rows: None, broke: Some(FindingKind::Crash), message: String::new() }
+    }
+}
+
+/// How an error shows that the engine is broken, if it does.
+fn broke(error: &EngineError) -> Option<FindingKind> {
+    error.class.is_finding().then(|| error.class.into())
 }
 
 /// What a build of an engine was seen to accept, so that it is not asked again at every start.
@@ -255,11 +309,14 @@ struct Memory {
 struct Acceptance {
     /// What the engine said if it does not.
     refused: Option<String>,
+    /// How it broke the engine, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    broke: Option<FindingKind>,
 }
 
 impl Default for Acceptance {
     fn default() -> Self {
-        Self { refused: Some("it ended the engine".to_owned()) }
+        Self { refused: Some("it ended the engine".to_owned()), broke: Some(FindingKind::Crash) }
     }
 }
 
@@ -425,6 +482,7 @@ fn cache_name(target: &Target, builds: [&str; 2], snippets: &[Snippet], setup: &
 
 /// The snippets that hold on the target. What is known already is read from the cache; a snippet at which validation
 /// ended without a verdict [`STARTS_MAX`] times crashes or stops the engine and is not tried again.
+#[expect(clippy::too_many_arguments, reason = "one caller; two of them are what it adds to")]
 fn validated(
     target: &Target,
     places: &mut Places,
@@ -433,6 +491,7 @@ fn validated(
     snippets: Vec<Snippet>,
     tick: &mut dyn FnMut(),
     refused: &mut BTreeMap<String, usize>,
+    broken: &mut Vec<Breakage>,
 ) -> Result<Vec<Arc<Snippet>>, SessionError> {
     let setup = validate::setup(profile);
     let mut cache = places.open(&cache_name(target, [&connection.build_id(), &profile.digest], &snippets, &setup));
@@ -475,6 +534,14 @@ fn validated(
             Some(SnippetVerdict::Valid { .. }) => String::new(),
             None => "ends the engine".to_owned(),
         };
+        let broke = match &verdict {
+            Some(SnippetVerdict::Refused(why)) => broken_kind(why),
+            Some(SnippetVerdict::Valid { .. }) => None,
+            None => Some((FindingKind::Crash, "")),
+        };
+        if let Some((kind, said)) = broke {
+            broken.push(Breakage::of_snippet(profile, &snippet, kind, said.to_owned()));
+        }
         match verdict.and_then(|verdict| validate::with_verdict(snippet, &verdict)) {
             Some(snippet) => held.push(Arc::new(snippet)),
             None => *refused.entry(why).or_default() += 1,

@@ -5,23 +5,30 @@
 
 use super::block::block_of;
 use super::campaign::{self, Campaign};
-use super::learned;
-use super::process::{End, Event, Process, attend, own_program, watch};
+use super::outage::{self, Outage, Recovery};
+use super::probe::{self, Opened};
+use super::process::{Broken, End, Event, Process, attend, own_program, watch};
 use super::protocol::{FoundReport, Order, Ready, Report};
 use super::recorder::{self, Position};
 use super::stats::{Outcome, Stats};
+use super::{breakage, if_full, learned};
 use crate::catalogue;
 use crate::clock;
-use crate::config::{CASES_PER_BLOCK, ExecutorConfig, REPLAY_FACTOR, START_MS, STATE_EVERY_MS};
+use crate::config::{
+    CASES_PER_BLOCK, CLOSING_MS, DEADLINE_GRACE_MS, ExecutorConfig, REPLAY_FACTOR, START_MS, STATE_EVERY_MS,
+};
 use crate::dbms::target::{Target, TargetError};
-use crate::triage::finding::{FLAKY, Finding, FindingKind, SeenRun};
+use crate::triage::finding::{self, FLAKY, Finding, FindingKind, SeenRun};
+use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 use thiserror::Error;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch as watching};
 use tokio::task::JoinSet;
 
 /// What a hunt is asked to do.
@@ -37,15 +44,17 @@ pub struct HuntPlan {
     pub cases_max: Option<u64>,
     /// A statement that runs longer, despite the limits inside the engine, is a hang.
     pub hang_after: Duration,
+    /// How long a server that is not ours and ended under the hunt may take to come back.
+    pub return_max: Duration,
     /// Go on where the campaign in the output directory stopped.
     pub resume: bool,
 }
 
-/// Why a hunt cannot run.
+/// Why a hunt cannot run, or not go on.
 #[derive(Debug, Error)]
 pub enum HuntError {
     /// A file or process cannot be used.
-    #[error("cannot use {what}")]
+    #[error("cannot use {what}{}", if_full(source))]
     Io {
         /// The file or process.
         what: String,
@@ -59,6 +68,27 @@ pub enum HuntError {
     /// Executors end again and again without doing anything.
     #[error("executors end before they start testing; run `caqtus dbms check {0}` to see why")]
     Unstable(String),
+    /// The target breaks when it is opened.
+    #[error("{}; nothing can be tested on it", probe::broken_words(target, broken))]
+    Opening {
+        /// The target.
+        target: String,
+        /// How it breaks.
+        broken: Broken,
+    },
+    /// The time was up too early.
+    #[error("the time was up before {0} was ready, so nothing was tested; give it more time with --for")]
+    NotReady(String),
+    /// The server ended and stays away.
+    #[error("{target} cannot be reached any more, {seconds} s after it ended: {message}")]
+    Gone {
+        /// The target.
+        target: String,
+        /// For how long it was waited for.
+        seconds: u64,
+        /// What showed that it ended.
+        message: String,
+    },
     /// There is nothing to resume.
     #[error("there is no campaign to resume in {0}")]
     NoCampaign(String),
@@ -99,7 +129,7 @@ pub enum HuntError {
 }
 
 /// What a hunt did.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Summary {
     /// The target, which a resumed campaign brings with it.
     pub dbms: String,
@@ -115,6 +145,29 @@ pub struct Summary {
     pub findings: Vec<FoundReport>,
     /// How often executors had to be replaced.
     pub restarts: u64,
+    /// Why it could not go on, if it could not.
+    pub error: Option<HuntError>,
+}
+
+impl Summary {
+    /// The summary of a hunt that did nothing.
+    pub fn nothing(dbms: &str, seed: u64) -> Self {
+        Self {
+            dbms: dbms.to_owned(),
+            ready: Ready::default(),
+            seed,
+            elapsed: Duration::ZERO,
+            stats: Stats::default(),
+            findings: Vec::new(),
+            restarts: 0,
+            error: None,
+        }
+    }
+
+    /// The summary of a hunt that came to its end.
+    pub fn whole(mut self) -> Result<Self, HuntError> {
+        self.error.take().map_or(Ok(self), Err)
+    }
 }
 
 /// What the hunt tells whoever shows its progress.
@@ -138,20 +191,57 @@ struct Worker {
     pending: Vec<Order>,
     recorder: PathBuf,
     ready: bool,
+    /// It lost its server; whether a case of its own is suspected.
+    lost: Option<bool>,
 }
 
-/// Runs a hunt to its end. `stop` resolves when the user wants it to end.
+/// Runs a hunt to its end. `stop` resolves when the user wants it to end. What was done until something broke is in the
+/// summary; an error is that the hunt did not begin.
 pub async fn hunt(
     plan: HuntPlan,
     progress: &mut (dyn Progress + Send),
     mut stop: mpsc::Receiver<()>,
 ) -> Result<Summary, HuntError> {
+    let started = clock::now();
+    let target: Target = plan.executor.dbms.parse().map_err(|e: TargetError| HuntError::Executor(e.to_string()))?;
+    // Better fail here, before there is a campaign, than in an executor. Servers of our own take a while to start.
+    if !target.starts_server().map_err(|error| HuntError::Executor(error.to_string()))? {
+        let deadline = plan.time_max.map(|time| started + time);
+        let open = || probe::open(&target, &plan.executor.data_dir, deadline);
+        let mut opened = open().await?;
+        if let Opened::Broken(_) = opened {
+            // Once may have been a kill from outside.
+            opened = open().await?;
+        }
+        match opened {
+            Opened::Version(_) => {}
+            Opened::Refused(message) => return Err(HuntError::Executor(message)),
+            Opened::TooLate => return Err(HuntError::NotReady(target.to_string())),
+            Opened::Broken(broken) => return does_not_open(&plan, &target, broken, started),
+        }
+    }
     let out_dir = plan.executor.out_dir.clone();
     let occupied = campaign::occupy(&out_dir)?;
-    let mut hunt = Hunt::new(plan, occupied.run_dir.clone(), progress)?;
-    hunt.run(&mut stop).await
+    let run_dir = occupied.run_dir.clone();
+    let begun = fs::metadata(&run_dir).and_then(|made| made.modified());
+    let begun = begun.map_err(|source| HuntError::Io { what: run_dir.display().to_string(), source })?;
+    let mut hunt = Hunt::new(plan, run_dir, progress, started)?;
+    let error = hunt.run(&mut stop).await.err();
+    Ok(hunt.end(error, begun).await)
 }
 
+/// What there is to say of a hunt on a target that breaks when it is opened: that is a bug, and the end.
+fn does_not_open(plan: &HuntPlan, target: &Target, broken: Broken, started: Instant) -> Result<Summary, HuntError> {
+    let (_, found) = keep(plan, &[], &probe::finding(target, plan.executor.seed, &broken))?;
+    Ok(Summary {
+        elapsed: started.elapsed(),
+        findings: found.into_iter().collect(),
+        error: Some(HuntError::Opening { target: target.to_string(), broken }),
+        ..Summary::nothing(&target.to_string(), plan.executor.seed)
+    })
+}
+
+#[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
 struct Hunt<'a> {
     plan: HuntPlan,
     run_dir: PathBuf,
@@ -177,10 +267,28 @@ struct Hunt<'a> {
     restarts: u64,
     /// It was said that nothing learned is kept.
     forgetful: bool,
+    /// It was said what broke the engine before the hunt.
+    broke: bool,
+    started: Instant,
+    /// When its time is up.
+    deadline: Option<Instant>,
+    /// The server of the user that is gone; nothing is started meanwhile.
+    outage: Option<Outage>,
+    /// It is waited for.
+    recovering: bool,
+    /// Ends that waiting.
+    given_up: Arc<AtomicBool>,
+    /// Makes executors end whatever they do.
+    hurry: watching::Sender<bool>,
 }
 
 impl<'a> Hunt<'a> {
-    fn new(plan: HuntPlan, run_dir: PathBuf, progress: &'a mut (dyn Progress + Send)) -> Result<Self, HuntError> {
+    fn new(
+        plan: HuntPlan,
+        run_dir: PathBuf,
+        progress: &'a mut (dyn Progress + Send),
+        started: Instant,
+    ) -> Result<Self, HuntError> {
         let out_dir = &plan.executor.out_dir;
         let fresh = || Campaign {
             dbms: plan.executor.dbms.clone(),
@@ -215,6 +323,7 @@ impl<'a> Hunt<'a> {
         let (events, inbox) = mpsc::unbounded_channel();
         let next_block = campaign.done_below;
         Ok(Self {
+            deadline: plan.time_max.map(|time| started + time),
             plan,
             run_dir,
             progress,
@@ -233,19 +342,25 @@ impl<'a> Hunt<'a> {
             ready: None,
             restarts: 0,
             forgetful: false,
+            broke: false,
+            started,
+            outage: None,
+            recovering: false,
+            given_up: Arc::default(),
+            hurry: watching::Sender::new(false),
         })
     }
 
-    async fn run(&mut self, stop: &mut mpsc::Receiver<()>) -> Result<Summary, HuntError> {
-        let started = clock::now();
-        let deadline = self.plan.time_max.map(|time| started + time);
+    async fn run(&mut self, stop: &mut mpsc::Receiver<()>) -> Result<(), HuntError> {
+        let started = self.started;
         self.campaign.finished = false;
         self.save()?;
         // The first executor validates the snippets; the others then find them in the cache.
         self.start_worker()?;
         let mut tick = tokio::time::interval(Duration::from_millis(100));
         let mut saved = started;
-        while !self.workers.is_empty() || self.examining > 0 {
+        while !self.workers.is_empty() || self.examining > 0 || self.outage.is_some() {
+            self.recover_when_alone();
             tokio::select! {
                 event = self.inbox.recv() => match event {
                     Some(Event::Report(worker, report)) => self.report(worker, report)?,
@@ -258,6 +373,11 @@ impl<'a> Hunt<'a> {
                         }
                     }
                     Some(Event::Ended(worker, end)) => self.ended(worker, end)?,
+                    Some(Event::Confirmed(found)) => {
+                        self.examining -= 1;
+                        found?.into_iter().for_each(|found| self.found(found));
+                    }
+                    Some(Event::Recovered(recovery)) => self.recovered(recovery?)?,
                     None => break,
                 },
                 _ = stop.recv(), if !self.stopping => {
@@ -267,8 +387,11 @@ impl<'a> Hunt<'a> {
                 _ = tick.tick() => {
                     let now = clock::now();
                     self.progress.update(&self.campaign.stats, self.campaign.findings.len(), now - started);
-                    if deadline.is_some_and(|d| now >= d) {
+                    if self.time_is_up() {
                         self.stop();
+                    }
+                    if self.deadline.is_some_and(|d| now >= d + Duration::from_millis(DEADLINE_GRACE_MS)) {
+                        break;
                     }
                     if now - saved >= Duration::from_millis(STATE_EVERY_MS) {
                         saved = now;
@@ -277,20 +400,69 @@ impl<'a> Hunt<'a> {
                 }
             }
         }
-        self.campaign.finished = true;
-        self.save()?;
+        Ok(())
+    }
+
+    /// Ends executors that still run, and sums up.
+    async fn end(mut self, mut error: Option<HuntError>, begun: SystemTime) -> Summary {
+        if error.is_none() && self.ready.is_none() && self.time_is_up() {
+            error = Some(HuntError::NotReady(self.plan.executor.dbms.clone()));
+        }
+        let elapsed = self.started.elapsed();
+        if error.is_some() || !self.workers.is_empty() {
+            // Nobody waits for what they do.
+            let _ = self.hurry.send(true);
+        }
+        for _ in 0..self.examining {
+            let reason = "an executor ended, and there was no time to run its case again";
+            self.campaign.stats.outcomes.count(&Outcome::Warning(reason.to_owned()));
+        }
+        self.stopping = true;
+        // What they said last counts.
+        while let Ok(event) = self.inbox.try_recv() {
+            if let Event::Report(id, report @ (Report::Found(_) | Report::Ran { .. })) = event {
+                let _ = self.report(id, report);
+            }
+        }
+        self.workers.clear();
         // Executors that were let go close their engines.
-        let elapsed = started.elapsed();
-        while self.attending.join_next().await.is_some() {}
-        Ok(Summary {
+        let closing = async { while self.attending.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(Duration::from_millis(3 * CLOSING_MS), closing).await;
+        self.attending.shutdown().await;
+        for found in self.unreported(begun) {
+            self.found(found);
+        }
+        self.campaign.finished = error.is_none();
+        if let Err(unsaved) = self.save() {
+            error.get_or_insert(unsaved);
+        }
+        Summary {
             dbms: self.campaign.dbms.clone(),
-            ready: self.ready.clone().unwrap_or_default(),
+            ready: self.ready.take().unwrap_or_default(),
             seed: self.campaign.seed,
             elapsed,
-            stats: self.campaign.stats.clone(),
-            findings: self.campaign.findings.clone(),
+            stats: std::mem::take(&mut self.campaign.stats),
+            findings: std::mem::take(&mut self.campaign.findings),
             restarts: self.restarts,
-        })
+            error,
+        }
+    }
+
+    /// Findings that executors wrote and could not tell of any more: those of this campaign written since it began.
+    fn unreported(&self, begun: SystemTime) -> Vec<FoundReport> {
+        let written = |dir: &Path| fs::metadata(dir.join("case.json")).and_then(|file| file.modified()).ok();
+        let all = finding::list(&self.plan.executor.out_dir).unwrap_or_default();
+        let own = all.into_iter().filter(|(dir, finding)| {
+            finding.seed == self.campaign.seed
+                && finding.dbms == self.campaign.dbms
+                && written(dir).is_some_and(|time| time >= begun)
+        });
+        own.map(|(dir, finding)| finding.found(&dir)).collect()
+    }
+
+    /// Whether the time of the hunt is up.
+    fn time_is_up(&self) -> bool {
+        self.deadline.is_some_and(|deadline| clock::now() >= deadline)
     }
 
     fn save(&self) -> Result<(), HuntError> {
@@ -300,6 +472,7 @@ impl<'a> Hunt<'a> {
     /// Hands out no more work; executors end when they have none left.
     fn stop(&mut self) {
         self.stopping = true;
+        self.given_up.store(true, Ordering::Relaxed);
         self.workers.retain(|_, worker| !worker.pending.is_empty());
     }
 
@@ -349,16 +522,33 @@ impl<'a> Hunt<'a> {
                         self.progress.note(note);
                     }
                     self.ready = Some(ready);
-                    while !self.stopping && self.workers.len() < self.plan.workers {
-                        self.start_worker()?;
-                    }
+                    self.start_workers()?;
                 }
                 if let Some(worker) = self.workers.get_mut(&id) {
                     worker.ready = true;
                 }
                 self.supply(id);
             }
-            Report::Failed { message } => return Err(HuntError::Executor(message)),
+            // All meet the same; one says it.
+            Report::Broke(broken) if !std::mem::replace(&mut self.broke, true) => {
+                self.examining += 1;
+                let (plan, events) = (self.plan.clone(), self.events.clone());
+                let (known, scratch) = (self.campaign.findings.clone(), self.run_dir.join("before"));
+                self.attending.spawn(async move {
+                    let confirmed = breakage::confirm(plan, known, broken, &scratch).await;
+                    let _ = events.send(Event::Confirmed(confirmed));
+                });
+            }
+            Report::ServerEnded { message, suspect } => self.server_ended(id, message, suspect.map(|s| *s)),
+            Report::Failed { message } => match self.workers.get(&id) {
+                // It has said so already.
+                Some(worker) if worker.lost.is_some() => {}
+                // It starts while the server is away.
+                Some(worker) if !worker.ready && self.ready.is_some() && self.is_shared() => {
+                    self.server_ended(id, message, None);
+                }
+                _ => return Err(HuntError::Executor(message)),
+            },
             Report::Found(found) => self.found(found),
             Report::Ran { block, next, stats } => {
                 self.campaign.stats.add(&stats);
@@ -389,7 +579,7 @@ impl<'a> Hunt<'a> {
                     self.progress.note(&format!("what is learned about {dbms} is not kept: {error}"));
                 }
             }
-            Report::Described(_) => {}
+            Report::Described(_) | Report::Broke(_) => {}
         }
         Ok(())
     }
@@ -416,23 +606,108 @@ impl<'a> Hunt<'a> {
         self.next_worker += 1;
         let recorder = self.run_dir.join(format!("recorder-{id}"));
         let known = self.campaign.findings.iter().map(|f| f.id.clone()).collect();
-        let config = ExecutorConfig { recorder: recorder.clone(), known, ..self.plan.executor.clone() };
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
+        let time_left_ms = left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+        let config = ExecutorConfig { recorder: recorder.clone(), known, time_left_ms, ..self.plan.executor.clone() };
         let process = Process::start(&config)?;
         let (orders, orders_in) = mpsc::unbounded_channel();
-        let hang_after = self.plan.hang_after;
-        self.attending.spawn(attend(id, process, orders_in, recorder.clone(), hang_after, self.events.clone()));
-        self.workers.insert(id, Worker { orders, pending: Vec::new(), recorder, ready: false });
+        let (hang_after, events, hurry) = (self.plan.hang_after, self.events.clone(), self.hurry.subscribe());
+        self.attending.spawn(attend(id, process, orders_in, recorder.clone(), hang_after, events, hurry));
+        self.workers.insert(id, Worker { orders, pending: Vec::new(), recorder, ready: false, lost: None });
         Ok(())
+    }
+
+    /// Starts executors up to their number.
+    fn start_workers(&mut self) -> Result<(), HuntError> {
+        while !self.stopping && self.workers.len() < self.plan.workers {
+            self.start_worker()?;
+        }
+        Ok(())
+    }
+
+    /// Whether executors share a server that is not ours.
+    fn is_shared(&self) -> bool {
+        matches!(self.plan.executor.dbms.parse(), Ok(Target::Url { .. }))
+    }
+
+    /// An executor lost the server. All do; what each ran is looked at when the server is back.
+    fn server_ended(&mut self, id: usize, message: String, suspect: Option<Finding>) {
+        if let Some(worker) = self.workers.get_mut(&id) {
+            worker.lost = Some(suspect.is_some());
+        }
+        if self.outage.is_none() && !self.recovering {
+            let wait = self.plan.return_max.as_secs();
+            self.progress.note(&format!("the server ended ({message}); it is waited for, {wait} s at most"));
+        }
+        let outage = self.outage.get_or_insert_with(|| Outage { message, suspects: Vec::new() });
+        outage.suspects.extend(suspect);
+    }
+
+    /// When no executor is left, waits for the server, beside the loop.
+    fn recover_when_alone(&mut self) {
+        if !self.workers.is_empty() || self.examining > 0 {
+            return;
+        }
+        let Some(outage) = self.outage.take() else { return };
+        self.recovering = true;
+        self.examining += 1;
+        let (plan, events, given_up) = (self.plan.clone(), self.events.clone(), self.given_up.clone());
+        let (known, scratch) = (self.campaign.findings.clone(), self.run_dir.join(format!("outage-{}", self.restarts)));
+        self.attending.spawn(async move {
+            let _ = events.send(Event::Recovered(outage::recover(plan, outage, known, scratch, given_up).await));
+        });
+    }
+
+    fn recovered(&mut self, recovery: Recovery) -> Result<(), HuntError> {
+        self.examining -= 1;
+        self.recovering = false;
+        recovery.outcomes.iter().for_each(|outcome| self.campaign.stats.outcomes.count(outcome));
+        if let Some(found) = recovery.found {
+            self.found(found);
+        }
+        if recovery.back {
+            self.progress.note("the server is back");
+            return self.start_workers();
+        }
+        // Who ends the hunt meanwhile knows that nobody waits for the server.
+        if self.stopping {
+            return Ok(());
+        }
+        Err(HuntError::Gone {
+            target: self.plan.executor.dbms.clone(),
+            seconds: self.plan.return_max.as_secs(),
+            message: recovery.message,
+        })
+    }
+
+    /// Hands out again what an executor left of a block: the cases before the one at which it ended that were not reported
+    /// yet, and those behind it, where the database can be made.
+    fn put_back(&mut self, block: u64, first: u32, end: u32, position: Position) {
+        let case = u32::try_from(position.case).unwrap_or(end);
+        let behind = if position.statement < recorder::SETUP { case + 1..end } else { end..end };
+        for (block, piece) in [(block, first..case), (position.block, behind)] {
+            if piece.start < piece.end {
+                self.again.push(Order::Run { block, first: piece.start, end: piece.end });
+            }
+        }
+        self.finish(block);
     }
 
     /// An executor ended: find out at which case, go on behind it.
     fn ended(&mut self, id: usize, how: End) -> Result<(), HuntError> {
         let Some(worker) = self.workers.remove(&id) else { return Ok(()) };
-        if how == End::Closed && worker.pending.is_empty() {
+        if how == End::Closed && (worker.pending.is_empty() || self.time_is_up()) {
             return Ok(());
         }
         self.restarts += 1;
-        if !worker.ready {
+        if self.time_is_up() && worker.lost.is_none() {
+            if worker.ready {
+                let reason = "an executor ended when the time was up, and its case was not run again";
+                self.campaign.stats.outcomes.count(&Outcome::Warning(reason.to_owned()));
+            }
+            return Ok(());
+        }
+        if !worker.ready && worker.lost.is_none() {
             self.failed_starts += 1;
             if self.failed_starts > FAILED_STARTS_MAX {
                 return Err(HuntError::Unstable(self.plan.executor.dbms.clone()));
@@ -445,8 +720,13 @@ impl<'a> Hunt<'a> {
             let running = pending
                 .iter()
                 .position(|o| matches!(o, Order::Run { block, .. } if block_of(*block) == block_of(position.block)));
-            if let Some(Order::Run { block, first, end }) = running.map(|at| pending.remove(at)) {
-                if position.statement >= recorder::SETUP && self.retried.insert(block_of(block)) {
+            if let (Some(at), Some(false)) = (running, worker.lost) {
+                // It did not run anything.
+                self.again.push(pending.remove(at));
+            } else if let Some(Order::Run { block, first, end }) = running.map(|at| pending.remove(at)) {
+                if worker.lost.is_some() {
+                    self.put_back(block, first, end, position);
+                } else if position.statement >= recorder::SETUP && self.retried.insert(block_of(block)) {
                     // It may have been a kill from outside: once more.
                     self.again.push(Order::Run { block, first, end });
                 } else {
@@ -455,23 +735,16 @@ impl<'a> Hunt<'a> {
                     let (plan, events) = (self.plan.clone(), self.events.clone());
                     let scratch = self.run_dir.join(format!("examination-{id}"));
                     let known = self.campaign.findings.clone();
-                    tokio::spawn(async move {
+                    self.attending.spawn(async move {
                         let _ = events.send(Event::Examined(examine(plan, known, scratch, position, how).await));
                     });
-                    let case = u32::try_from(position.case).unwrap_or(end);
-                    // The cases before it that were not reported yet, and those behind it, where the database can be made.
-                    let behind = if position.statement < recorder::SETUP { case + 1..end } else { end..end };
-                    for (block, piece) in [(block, first..case), (position.block, behind)] {
-                        if piece.start < piece.end {
-                            self.again.push(Order::Run { block, first: piece.start, end: piece.end });
-                        }
-                    }
-                    self.finish(block);
+                    self.put_back(block, first, end, position);
                 }
             }
         }
         self.again.extend(pending);
-        if !self.again.is_empty() || !self.stopping {
+        let down = self.outage.is_some() || self.recovering;
+        if !down && (!self.again.is_empty() || !self.stopping) {
             self.start_worker()?;
         }
         Ok(())
@@ -498,23 +771,12 @@ async fn examine(
         return Ok(Examined { outcome: Outcome::Warning(reason), found: None });
     };
     let kind = replay_in_process(&finding, &plan, &scratch).await?;
-    let out_dir = &plan.executor.out_dir;
-    let target: Target = plan.executor.dbms.parse().map_err(|e: TargetError| HuntError::Executor(e.to_string()))?;
-    let profile = catalogue::profile(target.dialect()).map_err(|error| HuntError::Executor(error.to_string()))?;
-    let write = |finding: &Finding, dir: &Path| {
-        finding.write(dir, &profile).map_err(|source| HuntError::Io { what: dir.display().to_string(), source })
-    };
     let repeated = kind.is_some();
     finding.kind = kind.unwrap_or(if how == End::Hung { FindingKind::Hang } else { FindingKind::Crash });
     finding.seal();
     if repeated {
-        let same = |f: &&FoundReport| f.class == finding.class && f.kind == finding.kind.to_string();
-        if known.iter().filter(same).count() >= plan.executor.findings_per_class_max {
-            let reason = format!("{}, one of many: not written", finding.kind);
-            return Ok(Examined { outcome: Outcome::Fail(reason), found: None });
-        }
-        let dir = write(&finding, out_dir)?;
-        return Ok(Examined { outcome: Outcome::Fail(finding.kind.to_string()), found: Some(finding.found(&dir)) });
+        let (outcome, found) = keep(&plan, &known, &finding)?;
+        return Ok(Examined { outcome, found });
     }
     let ended = if how == End::Hung { "did not return" } else { "ended its process" };
     let last = finding.queries.len();
@@ -524,9 +786,33 @@ async fn examine(
     ]
     .map(|what| SeenRun { what, results: Vec::new(), sql: None })
     .into();
-    write(&finding, &out_dir.join(FLAKY))?;
+    write(&plan, &finding, &plan.executor.out_dir.join(FLAKY))?;
     let reason = format!("flaky: {} did not repeat in a fresh process", finding.kind);
     Ok(Examined { outcome: Outcome::Warning(reason), found: None })
+}
+
+/// Writes a finding below a directory.
+pub(super) fn write(plan: &HuntPlan, finding: &Finding, parent: &Path) -> Result<FoundReport, HuntError> {
+    let target: Target = plan.executor.dbms.parse().map_err(|e: TargetError| HuntError::Executor(e.to_string()))?;
+    let profile = catalogue::profile(target.dialect()).map_err(|error| HuntError::Executor(error.to_string()))?;
+    let dir = finding.write(parent, &profile);
+    let dir = dir.map_err(|source| HuntError::Io { what: parent.display().to_string(), source })?;
+    Ok(finding.found(&dir))
+}
+
+/// Writes a finding unless enough of its class and kind are `known`.
+pub(super) fn keep(
+    plan: &HuntPlan,
+    known: &[FoundReport],
+    finding: &Finding,
+) -> Result<(Outcome, Option<FoundReport>), HuntError> {
+    let kind = finding.kind.to_string();
+    let same = |f: &&FoundReport| f.class == finding.class && f.kind == kind;
+    if known.iter().filter(same).count() >= plan.executor.findings_per_class_max {
+        return Ok((Outcome::Fail(format!("{kind}, one of many: not written")), None));
+    }
+    let found = write(plan, finding, &plan.executor.out_dir)?;
+    Ok((Outcome::Fail(kind), Some(found)))
 }
 
 async fn describe(plan: &HuntPlan, scratch: &Path, position: Position) -> Result<Option<Finding>, HuntError> {
@@ -545,8 +831,9 @@ async fn describe(plan: &HuntPlan, scratch: &Path, position: Position) -> Result
     }
 }
 
-/// Runs a finding's statements and queries in a fresh process; the kind if that process crashes or hangs.
-async fn replay_in_process(
+/// Runs a finding's statements and queries in a fresh process; the kind if it shows: the process crashes or hangs, or says
+/// so.
+pub(super) async fn replay_in_process(
     finding: &Finding,
     plan: &HuntPlan,
     scratch: &Path,
@@ -557,7 +844,17 @@ async fn replay_in_process(
         .map_err(|source| HuntError::Io { what: path.display().to_string(), source })?;
     let mut command = own_program()?;
     command.arg("execute").arg("--replay").arg(&path).arg("--data-dir").arg(&plan.executor.data_dir);
-    Ok(watch(command, plan.hang_after * REPLAY_FACTOR).await?.err())
+    Ok(match watch(command, plan.hang_after * REPLAY_FACTOR).await? {
+        Err(broken) => Some(broken.kind),
+        Ok(output) => serde_json::from_slice::<ReplayedKind>(&output).ok().and_then(|replayed| replayed.kind),
+    })
+}
+
+/// The part of what a replay prints that is wanted here.
+#[derive(Deserialize)]
+struct ReplayedKind {
+    #[serde(default)]
+    kind: Option<FindingKind>,
 }
 
 /// Findings that are likely one bug: of one kind, with one cause. The most frequent first, each with the smallest first.

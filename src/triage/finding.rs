@@ -174,6 +174,9 @@ pub struct Finding {
     /// For one that did not come again: what each run returned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<SeenRun>,
+    /// What else there is to know about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 impl Finding {
@@ -221,6 +224,9 @@ impl Finding {
                 "All queries below must return the same bag of rows (in any order); they do not."
             }
             FindingKind::InternalError => "No statement or query below must report an internal error; one does.",
+            FindingKind::Crash | FindingKind::Hang if self.statements.is_empty() && self.queries.is_empty() => {
+                "An empty database must open."
+            }
             FindingKind::Crash => "The statements and queries below must not end the engine.",
             FindingKind::Hang => "The statements and queries below must end, or stop when interrupted.",
         }
@@ -236,6 +242,9 @@ impl Finding {
             profile.name, self.version, self.kind, self.oracle, self.class
         );
         let _ = writeln!(out, "-- {}", self.expectation());
+        if let Some(note) = &self.note {
+            let _ = writeln!(out, "-- {}", note.replace('\n', "\n-- "));
+        }
         for line in self.run_lines() {
             let _ = writeln!(out, "-- {line}");
         }
@@ -288,6 +297,9 @@ impl Finding {
         let mut out = String::new();
         let _ = writeln!(out, "# {} in {} {}\n", self.kind, profile.name, self.version);
         let _ = writeln!(out, "{}\n", self.expectation());
+        if let Some(note) = &self.note {
+            let _ = writeln!(out, "{note}\n");
+        }
         let _ = writeln!(out, "| | |\n|---|---|");
         for (name, value) in [
             ("id", self.id.clone()),
@@ -574,6 +586,7 @@ mod tests {
             reduced: true,
             refused: None,
             runs: Vec::new(),
+            note: None,
         };
         finding.seal();
         finding

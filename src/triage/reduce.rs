@@ -6,10 +6,12 @@
 
 use super::confirm::{Replay, Run, broken_claim, replay};
 use super::finding::FindingKind;
+use crate::clock;
 use crate::compare::Row;
-use crate::dbms::{Connection, EngineError};
+use crate::dbms::{Connection, EngineError, ErrorClass};
 use crate::oracle::{Round, TestCase};
 use crate::sql::lex::{Token, tokens};
+use std::time::Instant;
 
 /// Says whether an engine keeps what classes take for granted of it with these settings alone; the flag says whether foreign
 /// keys count.
@@ -37,6 +39,8 @@ pub struct Reduction<'a> {
     pub attempts: usize,
     /// Told before each run, so that a watcher sees progress.
     pub tick: &'a mut dyn FnMut(),
+    /// When to be content with what there is.
+    pub until: Option<Instant>,
 }
 
 impl Reduction<'_> {
@@ -68,6 +72,9 @@ impl Reduction<'_> {
 
     /// Whether the failure shows with these statements and this case, and every claim holds.
     fn fails(&mut self, statements: &[String], case: &TestCase) -> bool {
+        if self.until.is_some_and(|until| clock::now() >= until) {
+            self.attempts = 0;
+        }
         if self.attempts == 0 {
             return false;
         }
@@ -81,6 +88,11 @@ impl Reduction<'_> {
             }
             // Broken by the set-up alone, or by the one query.
             Replay::Broken { query, error } => self.kind == error.class.into() && query.is_none() == queries.is_empty(),
+            Replay::Void(error) if error.class == ErrorClass::ConnectionLost => {
+                // The server does not come back by being asked hundreds of times.
+                self.attempts = 0;
+                false
+            }
             Replay::Equal | Replay::Void(_) => false,
         }
     }

@@ -69,7 +69,7 @@ pub(crate) fn fetched(name: &str, data_dir: &Path, environment: &[(&str, &str)])
 }
 
 /// Says that the test that runs on this thread is skipped.
-fn skip(why: &str) {
+pub(crate) fn skip(why: &str) {
     let thread = std::thread::current();
     let line = format!("{} is skipped: {why}\n", thread.name().unwrap_or("a test"));
     let _ = std::io::stderr().write_all(line.as_bytes());
@@ -182,6 +182,8 @@ impl Drop for PgServer {
 /// A MariaDB that listens on a port.
 pub(crate) struct MariaServer {
     child: Child,
+    /// What starts it.
+    start: Command,
     port: u16,
     dir: TempDir,
 }
@@ -210,10 +212,27 @@ impl MariaServer {
         let mut start = command(&programs.server);
         start.args(["--bind-address=127.0.0.1", "--skip-log-bin", "--innodb-flush-method=nosync"]);
         start.arg(format!("--port={port}")).arg(format!("--socket={}", dir.path().join("sock").display()));
-        let child = start.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
-        let server = Self { child, port, dir };
+        start.stdout(Stdio::null()).stderr(Stdio::null());
+        let child = start.spawn().expect("starts");
+        let server = Self { child, start, port, dir };
         super::wait_until("it answers", || server.run("SELECT 1").is_ok());
         Some(server)
+    }
+
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it has ended.
+    pub(crate) fn wait(&mut self) {
+        self.child.wait().expect("ends");
+    }
+
+    /// Starts it again after it ended.
+    pub(crate) fn start_again(&mut self) {
+        self.child = self.start.spawn().expect("starts");
+        super::wait_until("it answers", || self.run("SELECT 1").is_ok());
     }
 
     /// The rows of all statements, a line for each.

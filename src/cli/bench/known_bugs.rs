@@ -4,7 +4,7 @@
 //! Findings with one fix are likely one bug, and a list of known bugs says which ones have that fix.
 
 use crate::cli::bug::{Look, look_at};
-use crate::config::{ClassChoice, ExecutorConfig, FINDINGS_PER_CLASS_MAX, HANG_MS, STATEMENT_LIMITS};
+use crate::config::{ClassChoice, ExecutorConfig, FINDINGS_PER_CLASS_MAX, HANG_MS, SERVER_RETURN_MS, STATEMENT_LIMITS};
 use crate::dbms::install::{EngineStore, version_key};
 use crate::dbms::target::Target;
 use crate::hunt::protocol::Ready;
@@ -111,16 +111,18 @@ pub(super) fn measure(plan: &Plan) -> anyhow::Result<Outcome> {
             known: Vec::new(),
             learned: None,
             recorder: PathBuf::new(),
+            time_left_ms: None,
         },
         workers: plan.workers,
         time_max: Some(plan.time),
         cases_max: None,
         hang_after: Duration::from_millis(HANG_MS),
+        return_max: Duration::from_millis(SERVER_RETURN_MS),
         resume: false,
     };
     // Kept open, so that only the time ends the hunt.
     let (_stop, stopped) = mpsc::channel(1);
-    let summary = runtime.block_on(async { hunt(hunt_plan, &mut Notes, stopped).await })?;
+    let summary = runtime.block_on(async { hunt(hunt_plan, &mut Notes, stopped).await })?.whole()?;
     let mut fixes: BTreeMap<(Vec<u64>, String), Fix> = BTreeMap::new();
     let found = finding::list(&plan.out)?;
     let looking = Look { engine: &engine, data_dir: &plan.data_dir, runtime: &runtime };

@@ -343,6 +343,7 @@ fn measure(
         known: Vec::new(),
         learned: None,
         recorder: scratch.join("recorder"),
+        time_left_ms: None,
     })?;
     let mut stats = Stats::default();
     let mut block = 0;

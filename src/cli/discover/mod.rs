@@ -7,7 +7,7 @@ pub(super) use args::DiscoverArgs;
 use super::progress::{ProgressLine, stop_after};
 use super::{FOUND, printable};
 use crate::clock;
-use crate::config::{STATEMENT_LIMITS, file_config};
+use crate::config::file_config;
 use crate::dbms::target::Target;
 use crate::discover::batch::{self, Imported};
 use crate::discover::pool::ProverPool;
@@ -34,7 +34,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 pub(super) fn run(args: &DiscoverArgs) -> anyhow::Result<ExitCode> {
     for name in &args.dbms {
         let target: Target = name.parse()?;
-        drop(target.open(&args.common.data_dir(), STATEMENT_LIMITS)?);
+        crate::cli::open_apart(&target, &args.common)?;
     }
     let runtime = super::deep_runtime()?;
     runtime.block_on(async {

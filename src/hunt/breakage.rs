@@ -1,0 +1,168 @@
+//! What breaks an engine before a hunt begins: a snippet that is validated, a statement that is tried to learn what the
+//! target takes. It is left out of the hunt, and it is a bug like any other.
+
+use super::probe::ALIVE;
+use super::protocol::FoundReport;
+use super::supervisor::{HuntError, HuntPlan, keep, replay_in_process};
+use crate::corpus::snippet::Snippet;
+use crate::corpus::validate::{self, Validation};
+use crate::dbms::ErrorClass;
+use crate::sql::profile::{Profile, Switch};
+use crate::triage::features::features;
+use crate::triage::finding::{Finding, FindingKind, FindingQuery, QueryResult};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Something that broke the engine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Breakage {
+    /// What was tried, in a word: the class of its finding.
+    pub class: &'static str,
+    /// The snippet, or the statement.
+    pub text: String,
+    /// How the engine broke.
+    pub kind: FindingKind,
+    /// What it said; nothing if it ended the process that it was in.
+    pub message: String,
+    /// Statements that make the database.
+    pub statements: Vec<String>,
+    /// What was run on it, in order, up to where it broke at the most.
+    pub queries: Vec<(String, Option<Switch>)>,
+}
+
+impl Breakage {
+    /// A snippet whose validation did not end, or ended with such an error.
+    pub fn of_snippet(profile: &Profile, snippet: &Snippet, kind: FindingKind, message: String) -> Self {
+        let validation = Validation::new(profile, snippet);
+        let queries = validation.all().map(|(sql, switch)| (sql, switch.cloned())).collect();
+        Self {
+            class: "snippet",
+            text: snippet.sql.clone(),
+            kind,
+            message,
+            statements: validate::setup(profile),
+            queries,
+        }
+    }
+
+    /// A statement that was tried.
+    pub fn of_statement(sql: &str, statements: &[String], kind: FindingKind, message: String) -> Self {
+        Self {
+            class: "probe",
+            text: sql.to_owned(),
+            kind,
+            message,
+            statements: statements.to_vec(),
+            queries: vec![(sql.to_owned(), None)],
+        }
+    }
+
+    /// It as a finding that was not repeated yet.
+    pub fn finding(&self, dbms: &str, version: &str, build_id: &str, seed: u64) -> Finding {
+        let query = |(at, (sql, switch)): (usize, &(String, Option<Switch>))| FindingQuery {
+            member: at + 1,
+            context: None,
+            before: Vec::new(),
+            sql: sql.clone(),
+            parameters: Vec::new(),
+            after: Vec::new(),
+            switch: switch.clone(),
+            // Which of them breaks the engine is not known yet, and the others may be refused.
+            optional: true,
+            result: QueryResult::None,
+        };
+        let what = if self.class == "snippet" { "a snippet was validated" } else { "the target was probed" };
+        let message = if self.message.is_empty() { String::new() } else { format!(": {}", self.message) };
+        let mut finding = Finding {
+            id: String::new(),
+            kind: self.kind,
+            oracle: ALIVE.to_owned(),
+            class: self.class.to_owned(),
+            dbms: dbms.to_owned(),
+            version: version.to_owned(),
+            build_id: build_id.to_owned(),
+            seed,
+            block: 0,
+            case: 0,
+            statements: self.statements.clone(),
+            queries: self.queries.iter().enumerate().map(query).collect(),
+            fillings: vec![self.text.clone()],
+            features: features(self.queries.iter().map(|(sql, _)| sql.as_str())),
+            reduced: false,
+            cured_by: Vec::new(),
+            refused: None,
+            runs: Vec::new(),
+            note: Some(format!("Met when {what}, before the hunt{message}")),
+        };
+        finding.seal();
+        finding
+    }
+}
+
+/// What kind of finding the reason of a refusal speaks of, with what the engine said.
+pub fn broken_kind(why: &str) -> Option<(FindingKind, &str)> {
+    let broken = [ErrorClass::Internal, ErrorClass::Crash, ErrorClass::Hang];
+    broken.into_iter().find_map(|class| {
+        let said = why.strip_prefix(&class.to_string())?.strip_prefix(": ")?;
+        Some((class.into(), said))
+    })
+}
+
+/// Runs what broke the engine again, each in a process of its own, and writes what shows, smaller where that is easy.
+pub(super) async fn confirm(
+    plan: HuntPlan,
+    mut known: Vec<FoundReport>,
+    broken: Vec<Finding>,
+    scratch: &Path,
+) -> Result<Vec<FoundReport>, HuntError> {
+    let mut written = Vec::new();
+    let mut tried: BTreeMap<(String, FindingKind), usize> = BTreeMap::new();
+    for mut finding in broken {
+        // Each takes a few processes.
+        let tries = tried.entry((finding.class.clone(), finding.kind)).or_default();
+        *tries += 1;
+        if *tries > plan.executor.findings_per_class_max {
+            continue;
+        }
+        let Some(kind) = replay_in_process(&finding, &plan, scratch).await? else { continue };
+        if kind == FindingKind::WrongResult {
+            // They are not said to be equal.
+            continue;
+        }
+        finding.kind = kind;
+        for smaller in smaller(&finding) {
+            if replay_in_process(&smaller, &plan, scratch).await? == Some(kind) {
+                finding = smaller;
+                break;
+            }
+        }
+        finding.seal();
+        if let (_, Some(found)) = keep(&plan, &known, &finding)? {
+            known.push(found.clone());
+            written.push(found);
+        }
+    }
+    Ok(written)
+}
+
+/// The finding with one of its queries, on the tables that it reads or on all, the smallest first.
+fn smaller(finding: &Finding) -> Vec<Finding> {
+    let mut all = Vec::new();
+    for query in &finding.queries {
+        let mut one = finding.clone();
+        one.queries = vec![FindingQuery { optional: false, ..query.clone() }];
+        let mut fewer = one.clone();
+        let reads = |statement: &String| match validate::TABLES.iter().find(|table| statement.contains(**table)) {
+            Some(table) => query.sql.contains(table),
+            None => true,
+        };
+        fewer.statements.retain(reads);
+        if fewer.statements.len() < one.statements.len() {
+            all.push(fewer);
+        }
+        if finding.queries.len() > 1 {
+            all.push(one);
+        }
+    }
+    all
+}
