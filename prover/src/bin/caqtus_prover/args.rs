@@ -161,7 +161,9 @@ impl Faults {
 /// The text of a query argument.
 pub(crate) fn query_text(argument: &str) -> anyhow::Result<String> {
     match argument.strip_prefix('@') {
-        Some(path) => std::fs::read_to_string(path).with_context(|| format!("cannot read the query in {path}")),
+        Some(path) => {
+            bounded_text(std::fs::File::open(path)).with_context(|| format!("cannot read the query in {path}"))
+        }
         None => Ok(argument.to_owned()),
     }
 }
@@ -169,12 +171,24 @@ pub(crate) fn query_text(argument: &str) -> anyhow::Result<String> {
 /// The text of a file argument, where `-` is standard input.
 pub(crate) fn file_text(argument: &str, what: &str) -> anyhow::Result<String> {
     let text = if argument == "-" {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map(|_| text)
+        bounded_text(Ok(std::io::stdin()))
     } else {
-        std::fs::read_to_string(Path::new(argument))
+        bounded_text(std::fs::File::open(Path::new(argument)))
     };
     text.with_context(|| format!("cannot read {what} {argument}"))
+}
+
+/// Far more than any schema, query or proof takes.
+const TEXT_MIB_MAX: u64 = 64;
+
+/// The whole text of a source, which may have no end.
+pub(crate) fn bounded_text(source: std::io::Result<impl std::io::Read>) -> std::io::Result<String> {
+    let mut text = String::new();
+    let read = source?.take((TEXT_MIB_MAX << 20) + 1).read_to_string(&mut text);
+    if text.len() as u64 > TEXT_MIB_MAX << 20 {
+        return Err(std::io::Error::other(format!("it is longer than {TEXT_MIB_MAX} MiB")));
+    }
+    read.map(|_| text)
 }
 
 fn placeholder(text: &str) -> Result<(String, String), String> {

@@ -9,6 +9,7 @@ use prover::{Limits, Pair};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::args::bounded_text;
 use crate::pool::Job;
 
 /// What somebody says of a pair beforehand.
@@ -74,10 +75,18 @@ impl Schemas {
             return Ok(known.clone().into());
         }
         let path = self.dir.join(&text);
-        let read = std::fs::read_to_string(&path).map_err(|e| format!("schema {}: {e}", path.display()))?;
+        let read = regular_text(&path).map_err(|e| format!("schema {}: {e}", path.display()))?;
         self.texts.insert(text, read.clone());
         Ok(read.into())
     }
+}
+
+/// The text of a file that a pair names. Nobody waits there for a pipe, and a device may have no end.
+fn regular_text(path: &Path) -> std::io::Result<String> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is no regular file"));
+    }
+    bounded_text(std::fs::File::open(path))
 }
 
 impl Row {
@@ -129,6 +138,20 @@ pub(crate) fn jobs(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_schema_is_read_from_a_regular_file_only() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let pipe = dir.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs");
+        assert!(made.success());
+        let mut schemas = Schemas::beside(&dir.path().join("pairs.jsonl"));
+        for name in ["pipe", "/dev/zero", "."] {
+            let error = schemas.resolve(name.into()).expect_err(name);
+            assert!(error.contains("no regular file"), "{error}");
+        }
+        assert!(bounded_text(std::fs::File::open("/dev/zero")).is_err());
+    }
 
     #[test]
     fn lines_become_jobs() {

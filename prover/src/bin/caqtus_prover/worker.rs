@@ -113,6 +113,13 @@ impl Worker {
             }
             Err(RecvTimeoutError::Disconnected) => {
                 let how = self.end();
+                // The words of Rust's allocator, and of C++'s.
+                if ["memory allocation of", "bad_alloc"].iter().any(|words| how.contains(words)) {
+                    let most = self.args.memory.bytes() >> 20;
+                    let reason =
+                        format!("limit reached: it takes more than {most} MiB of memory (--memory allows more)");
+                    return Answer::unknown(&request.id, reason);
+                }
                 Answer::crashed(&request.id, &how)
             }
         }
