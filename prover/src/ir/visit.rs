@@ -40,7 +40,45 @@ pub enum Child<'a> {
     Plan(&'a Plan),
 }
 
+impl Expr {
+    /// The number of its parts, those of subqueries among them.
+    pub fn size(&self) -> usize {
+        let mut size = 1;
+        self.for_each_child(&mut |child| {
+            size += match child {
+                Child::Expr(part) => part.size(),
+                Child::Plan(plan) => plan.size(),
+            };
+        });
+        size
+    }
+}
+
 impl Plan {
+    /// The number of its nodes and of the parts of their expressions.
+    pub fn size(&self) -> usize {
+        let all = |exprs: &[Expr]| exprs.iter().map(Expr::size).sum::<usize>();
+        let keys = |keys: &[OrderKey]| keys.iter().map(|key| key.expr.size()).sum::<usize>();
+        1 + match self {
+            Self::Scan { .. } => 0,
+            Self::Values { rows, .. } => rows.iter().map(|row| all(row)).sum(),
+            Self::Filter { input, condition } => input.size() + condition.size(),
+            Self::Project { input, exprs } => input.size() + all(exprs),
+            Self::Join { left, right, on, .. } => left.size() + right.size() + on.size(),
+            Self::SetOp { left, right, .. } => left.size() + right.size(),
+            Self::Distinct(input) => input.size(),
+            Self::Aggregate { input, keys, aggregates } => {
+                let aggregates = aggregates.iter().map(|a| all(&a.args) + a.filter.as_ref().map_or(0, Expr::size));
+                input.size() + all(keys) + aggregates.sum::<usize>()
+            }
+            Self::Limit { input, order, .. } => input.size() + keys(order),
+            Self::Window { input, functions } => {
+                let functions = functions.iter().map(|f| all(&f.args) + all(&f.partition) + keys(&f.order));
+                input.size() + functions.sum::<usize>()
+            }
+        }
+    }
+
     /// Rewrites every column reference in the plan. `f` gets the reference's depth, index and the number of scopes
     /// between it and the outside of this plan: a reference with `depth >= scopes` leaves the plan.
     pub fn map_columns(&mut self, f: &mut dyn FnMut(&mut Expr, usize)) {

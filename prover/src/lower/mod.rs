@@ -16,6 +16,7 @@ mod literal;
 mod query;
 mod scope;
 mod select;
+mod tokens;
 mod types;
 mod validate;
 mod walk;
@@ -69,6 +70,9 @@ const MAX_TOKENS: usize = 60_000;
 const STACK: usize = 64 << 20;
 /// How deep the parser may recurse.
 const MAX_PARSE_DEPTH: usize = 100;
+/// Expressions and plan nodes that the copies of named queries may have together: one that uses another twice, and so
+/// on, grows twofold with each.
+const MAX_COPIED: usize = 200_000;
 /// How deep queries and expressions may nest. Everything that works on a plan recurses on it.
 const MAX_DEPTH: usize = 120;
 
@@ -124,6 +128,8 @@ struct Lowerer<'a> {
     relations: usize,
     /// Nesting so far.
     depth: usize,
+    /// Expressions and plan nodes in the copies of named queries so far.
+    copied: usize,
     /// Assumptions that leave no trace in the plan.
     assumptions: BTreeSet<Assumption>,
 }
@@ -139,6 +145,7 @@ impl<'a> Lowerer<'a> {
             from_base: 0,
             relations: 0,
             depth: 0,
+            copied: 0,
             assumptions: BTreeSet::new(),
         }
     }
@@ -183,11 +190,21 @@ fn parse(sql: &str) -> Result<Vec<ast::Statement>> {
 
 fn parse_as(dialect: &dyn Dialect, sql: &str) -> Result<Vec<ast::Statement>> {
     let tokens = tokens(dialect, sql)?;
-    Parser::new(dialect)
-        .with_recursion_limit(MAX_PARSE_DEPTH)
-        .with_tokens_with_locations(tokens)
-        .parse_statements()
-        .map_err(|error| syntax(&error.to_string()))
+    let read = |depth| {
+        let parser = Parser::new(dialect).with_recursion_limit(depth);
+        parser.with_tokens_with_locations(tokens.clone()).parse_statements()
+    };
+    let tree = read(MAX_PARSE_DEPTH).map_err(|error| {
+        // Where it could go another way, the parser tries that and forgets that it went too deep.
+        let too_deep = read(10 * MAX_PARSE_DEPTH).is_ok();
+        if too_deep {
+            Unsupported("an expression or query nested too deeply".to_owned())
+        } else {
+            syntax(&error.to_string())
+        }
+    })?;
+    tokens::accounted(dialect, &tokens, &tree)?;
+    Ok(tree)
 }
 
 fn tokens(dialect: &dyn Dialect, sql: &str) -> Result<Vec<TokenWithSpan>> {
@@ -195,12 +212,37 @@ fn tokens(dialect: &dyn Dialect, sql: &str) -> Result<Vec<TokenWithSpan>> {
     if tokens.len() > MAX_TOKENS {
         return no("a text of this length");
     }
+    let mut after_text = false;
     for token in &tokens {
         if let Token::Whitespace(space) = &token.token {
             comment(space)?;
+            continue;
         }
+        // Two literals side by side are one in some engines, in others if a line ends between them, and with a name in
+        // double quotes in MySQL. The parser takes the second for an alias.
+        let quoted = matches!(&token.token, Token::Word(word) if word.quote_style.is_some());
+        unset(after_text && (quoted || is_text(&token.token)), "adjacent literals, which engines join or read apart")?;
+        after_text = is_text(&token.token);
     }
     Ok(tokens)
+}
+
+/// Whether a token is a literal in quotes.
+fn is_text(token: &Token) -> bool {
+    matches!(
+        token,
+        Token::SingleQuotedString(_)
+            | Token::DoubleQuotedString(_)
+            | Token::TripleSingleQuotedString(_)
+            | Token::TripleDoubleQuotedString(_)
+            | Token::DollarQuotedString(_)
+            | Token::SingleQuotedByteStringLiteral(_)
+            | Token::DoubleQuotedByteStringLiteral(_)
+            | Token::NationalStringLiteral(_)
+            | Token::EscapedStringLiteral(_)
+            | Token::UnicodeStringLiteral(_)
+            | Token::HexStringLiteral(_)
+    )
 }
 
 /// Refuses comments that are code in some engines or end elsewhere.

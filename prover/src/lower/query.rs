@@ -8,7 +8,7 @@ use super::compare::strip;
 use super::scope::Scope;
 use super::select::Block;
 use super::types::meet;
-use super::{Lowerer, Result, absent, assume, empty, no, unset};
+use super::{Lowerer, MAX_COPIED, Result, absent, assume, empty, no, unset};
 
 /// The columns of VALUES have other names in every engine; these are of an optimiser's tests.
 pub(super) const VALUES_PREFIX: &str = "EXPR_";
@@ -39,6 +39,8 @@ pub(super) struct Cte {
     name: String,
     /// `None` while it is being read: a use is a recursion.
     relation: Option<Relation>,
+    /// Whether its list begins with RECURSIVE.
+    is_recursive: bool,
     /// How many scopes were in reach where it was read.
     level: usize,
 }
@@ -137,11 +139,11 @@ impl Lowerer<'_> {
         let ast::With { with_token: _, recursive, cte_tables } = with;
         let level = self.scopes.len();
         let first = self.ctes.len();
-        if *recursive {
-            // Every query of the list sees every name, so that a use before its definition ends is a recursion.
-            for cte in cte_tables {
-                self.ctes.push(Cte { name: cte.alias.name.value.clone(), relation: None, level });
-            }
+        // With RECURSIVE, and in SQLite without, every query of the list sees every name: a use before its definition
+        // ends is a recursion. (Without, one that has only a use of itself to begin with is an error there.)
+        for cte in cte_tables {
+            let name = cte.alias.name.value.clone();
+            self.ctes.push(Cte { name, relation: None, is_recursive: *recursive, level });
         }
         for (index, cte) in cte_tables.iter().enumerate() {
             let ast::Cte { alias, query, from, materialized, closing_paren_token: _ } = cte;
@@ -153,22 +155,30 @@ impl Lowerer<'_> {
             if cte_tables[..index].iter().any(|c| c.alias.name.value.eq_ignore_ascii_case(&alias.name.value)) {
                 return no(format!("two queries named {}", alias.name.value));
             }
+            if !recursive && !matches!(query.body.as_ref(), ast::SetExpr::SetOperation { .. }) {
+                self.ctes[first + index].name.clear();
+            }
             let mut relation = self.subquery(query)?;
             let name = rename(alias, &mut relation.names)?;
-            let cte = Cte { name, relation: Some(relation), level };
-            if *recursive {
-                self.ctes[first + index] = cte;
-            } else {
-                self.ctes.push(cte);
-            }
+            self.ctes[first + index] = Cte { name, relation: Some(relation), is_recursive: *recursive, level };
         }
         Ok(())
     }
 
     /// The plan of a named query, as seen from here.
-    pub(super) fn cte(&self, name: &str) -> Result<Option<Relation>> {
+    pub(super) fn cte(&mut self, name: &str) -> Result<Option<Relation>> {
         let Some(cte) = self.ctes.iter().rev().find(|c| c.name.eq_ignore_ascii_case(name)) else { return Ok(None) };
-        let Some(relation) = &cte.relation else { return no("WITH RECURSIVE") };
+        let Some(relation) = &cte.relation else {
+            return no(if cte.is_recursive {
+                "WITH RECURSIVE".to_owned()
+            } else {
+                format!("{name}, which some engines take for the query of that name in the same WITH")
+            });
+        };
+        self.copied += relation.plan.size();
+        if self.copied > MAX_COPIED {
+            return no("named queries whose copies are so large");
+        }
         let mut relation = relation.clone();
         relation.plan.shift_outer(self.scopes.len() - cte.level);
         Ok(Some(relation))
