@@ -112,8 +112,8 @@ fn equal_numbers_are_not_equal_texts() {
     for (left, right, condition) in [
         ("CAST(d AS TEXT)", "CAST(e AS TEXT)", "d = e"),
         ("CAST(a AS TEXT)", "CAST(x AS TEXT)", "a = x"),
-        ("g(d)", "g(e)", "d = e"),
-        ("g(a)", "g(x)", "a = x"),
+        ("crc32(d)", "crc32(e)", "d = e"),
+        ("crc32(a)", "crc32(x)", "a = x"),
         ("a || 'k'", "x || 'k'", "a = x"),
     ] {
         never_proven_or_read(

@@ -5,16 +5,19 @@ use num_rational::BigRational;
 use num_traits::FromPrimitive;
 
 use crate::civil;
+use crate::ir::number::Number;
 use crate::ir::{Type, Value};
 
 use super::EvalError;
-use super::number::fits;
+use super::number::{fits, is_short};
 
 /// Where a cast leads.
 #[derive(Debug)]
 pub(super) struct Target {
     pub from: Type,
     pub to: Type,
+    /// Whether some engines, not all, convert to a double.
+    rounds: bool,
     /// The word before the parentheses.
     base: String,
     /// The numbers in parentheses.
@@ -24,12 +27,15 @@ pub(super) struct Target {
 }
 
 impl Target {
-    pub(super) fn new(from: Type, to: Type, target: &str) -> Self {
+    pub(super) fn new(from: &Type, to: &Type, target: &str) -> Self {
         let (base, rest) = target.split_once('(').unwrap_or((target, ""));
         let (sizes, after) = rest.split_once(')').unwrap_or((rest, ""));
         let sizes = sizes.split(',').filter_map(|size| size.trim().parse().ok()).collect();
         let base = format!("{} {}", base.trim(), after.trim()).trim().to_owned();
-        Self { from, to, base, sizes, name: format!("cast as {target}") }
+        // An engine that has a double there rounds.
+        let rounds = to.as_number().is_some_and(Number::has_float) && *to != Type::Double;
+        let (from, to) = (from.domain(), to.domain());
+        Self { from, to, rounds, base, sizes, name: format!("cast as {target}") }
     }
 
     fn number(&self, number: BigRational) -> Option<Value> {
@@ -64,6 +70,7 @@ pub(super) fn cast(value: &Value, target: &Target) -> Result<Option<Value>, Eval
         (_, to) if *to == Type::Unknown => None,
         (Value::Bool(b), Type::Boolean) => Some(Value::Bool(*b)),
         (Value::Bool(b), Type::Integer) => Some(Value::int((*b).into())),
+        (number, _) if target.rounds => exact(number).filter(is_short).map(Value::number),
         (Value::Int(_) | Value::Number(_) | Value::Double(_), to) => from_number(value, to, target),
         (Value::Text(text), to) => return from_text(text, to, target),
         _ => None,

@@ -88,6 +88,8 @@ pub(super) enum Domain {
     Double,
     /// Not known: integer if both values are whole.
     ByValue,
+    /// The same, and some engines compute with doubles.
+    Mixed,
 }
 
 /// A prepared expression. Columns are named by the number of rows outwards and a slot.

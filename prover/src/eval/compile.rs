@@ -135,7 +135,7 @@ impl Compiler {
             distinct: aggregate.distinct,
             args: self.row_exprs(&aggregate.args)?,
             filter: aggregate.filter.as_ref().map(|f| self.row_expr(f)).transpose()?,
-            ty: aggregate.ty.clone(),
+            ty: aggregate.ty.domain(),
         })
     }
 
@@ -213,6 +213,7 @@ impl Compiler {
                     Type::Integer => Domain::Integer,
                     Type::Decimal => Domain::Exact,
                     Type::Double => Domain::Double,
+                    Type::Number(number) if number.has_float() => Domain::Mixed,
                     _ => Domain::ByValue,
                 };
                 Code::Arithmetic(*op, domain, Box::new(self.expr_as(a, ty)?), Box::new(self.expr_as(b, ty)?))
@@ -229,8 +230,9 @@ impl Compiler {
                 // A moved date is a date in some engines and a timestamp in others, which shows in its text only.
                 let is_moved =
                     matches!(&**value, Expr::Call { name, args, .. } if calendar::shift(name, args).is_some());
+                let is_moved = is_moved || value.ty() == Type::Moment;
                 let from = if is_moved && *to == Type::Text { Type::Other("moment".to_owned()) } else { value.ty() };
-                Code::Cast { target: Target::new(from, to.clone(), target), value: Box::new(self.expr(value)?) }
+                Code::Cast { target: Target::new(&from, to, target), value: Box::new(self.expr(value)?) }
             }
             Expr::Call { name, args, ty } if name == "mod" && is_remainder(args) => {
                 let (a, b) = (self.expr_as(&args[0], ty)?, self.expr_as(&args[1], ty)?);
@@ -242,7 +244,7 @@ impl Compiler {
                     None => (Function::of_call(name, args), args.as_slice()),
                 };
                 let args = args.iter().map(|a| self.expr(a)).collect::<Result<_, _>>()?;
-                Code::Call { function, name: name.clone(), args, ty: ty.clone() }
+                Code::Call { function, name: name.clone(), args, ty: ty.domain() }
             }
             Expr::Exists(plan) => Code::Exists(Box::new(self.closed(|c| c.existence(plan))?)),
             Expr::Scalar(plan) => Code::Scalar(Box::new(self.sub(plan)?)),

@@ -50,7 +50,9 @@ impl Function {
     pub(super) fn of_call(name: &str, args: &[Expr]) -> Option<Self> {
         Self::by_name(name).or_else(|| {
             // A text that is used as a date is an error in some engines.
-            matches!(args.first()?.ty(), Type::Date | Type::Timestamp).then(|| Self::of_date(name, args)).flatten()
+            matches!(args.first()?.ty().domain(), Type::Date | Type::Timestamp)
+                .then(|| Self::of_date(name, args))
+                .flatten()
         })
     }
 
@@ -60,7 +62,7 @@ impl Function {
             ("extract_month" | "month", [_]) => Self::DatePart { from: 5, to: 7 },
             ("extract_day" | "day" | "dayofmonth", [_]) => Self::DatePart { from: 8, to: 10 },
             ("extract_quarter" | "quarter", [_]) => Self::Quarter,
-            (name, [moved, by]) if moved.ty() == Type::Date && by.ty() == Type::Integer => {
+            (name, [moved, by]) if moved.ty().domain() == Type::Date && by.ty().is_whole() => {
                 Self::Moved(Unit::of_function(name)?)
             }
             _ => return None,

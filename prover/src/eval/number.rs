@@ -23,7 +23,8 @@ pub(super) fn arithmetic(op: ArithmeticOp, domain: Domain, a: &Value, b: &Value)
     }
     let x = a.to_rational().ok_or_else(|| not_number(a))?;
     let y = b.to_rational().ok_or_else(|| not_number(b))?;
-    let truncates = domain == Domain::Integer || domain == Domain::ByValue && x.is_integer() && y.is_integer();
+    let by_value = matches!(domain, Domain::ByValue | Domain::Mixed);
+    let truncates = domain == Domain::Integer || by_value && x.is_integer() && y.is_integer();
     Ok(Value::number(match op {
         ArithmeticOp::Add => x + y,
         ArithmeticOp::Sub => x - y,
@@ -41,13 +42,27 @@ pub(super) fn dialect(op: ArithmeticOp, domain: Domain, a: &Value, b: &Value) ->
     let is_negative = |value: &Value| value.to_double().is_some_and(|d| d < 0.0);
     let is_exact = || Some((a.to_rational()? / b.to_rational()?).is_integer());
     match op {
-        ArithmeticOp::Div if matches!(domain, Domain::Integer | Domain::ByValue) => {
+        // Some engines compute it with doubles.
+        _ if domain == Domain::Mixed && !exact_result(op, a, b).is_some_and(|n| is_short(&n)) => Some("rounding"),
+        ArithmeticOp::Div if matches!(domain, Domain::Integer | Domain::ByValue | Domain::Mixed) => {
             let whole = [a, b].iter().all(|v| v.to_rational().is_some_and(|n| n.is_integer()));
             (whole && is_exact() == Some(false)).then_some("/")
         }
         ArithmeticOp::Rem if is_negative(a) || is_negative(b) => (is_exact() != Some(true)).then_some("%"),
         _ => None,
     }
+}
+
+/// The result without rounding.
+fn exact_result(op: ArithmeticOp, a: &Value, b: &Value) -> Option<BigRational> {
+    let (a, b) = (a.to_rational()?, b.to_rational()?);
+    Some(match op {
+        ArithmeticOp::Add => a + b,
+        ArithmeticOp::Sub => a - b,
+        ArithmeticOp::Mul => a * b,
+        ArithmeticOp::Div => a / b,
+        ArithmeticOp::Rem => &a - &b * (&a / &b).trunc(),
+    })
 }
 
 /// `None` if the result is not a small whole number.
@@ -80,6 +95,12 @@ fn double(op: ArithmeticOp, x: f64, y: f64) -> Result<Value, EvalError> {
 
 fn not_number(value: &Value) -> EvalError {
     EvalError::Unsupported(format!("arithmetic on {value}"))
+}
+
+/// Whether a number of few digits is the same as a double, and what is computed of a few of them too.
+pub(super) fn is_short(number: &BigRational) -> bool {
+    let bound = BigRational::from_integer((1i64 << 40).into());
+    (number * BigRational::from_integer(1024.into())).is_integer() && number.abs() < bound
 }
 
 /// The sum of numbers, which does not depend on their order.

@@ -32,6 +32,7 @@ fn pick(hash: u64, ty: &Type) -> Value {
     let small = i64::try_from(hash % 4).unwrap_or_default();
     let date = format!("2000-01-0{}", small + 1);
     match ty {
+        Type::Number(_) | Type::Moment => pick(hash, &ty.domain()),
         Type::Boolean => Value::Bool(small % 2 == 1),
         Type::Integer | Type::Decimal | Type::Unknown => Value::Int(small - 1),
         ty if *ty == Type::opaque() => Value::Int(small - 1),

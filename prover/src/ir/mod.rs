@@ -6,7 +6,9 @@
 
 mod expr;
 mod limit;
+pub mod number;
 mod plan;
+pub mod results;
 pub(crate) mod schema;
 mod value;
 mod visit;
@@ -15,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use expr::{ArithmeticOp, CompareOp, Expr};
 pub use plan::{Aggregate, AggregateFunction, JoinKind, OrderKey, Plan, Query, SetOp, WindowFunction};
-pub use schema::{Column, ForeignKey, Key, Schema, Table, TableId};
+pub use schema::{Column, ForeignKey, Key, Schema, Size, Table, TableId};
 pub use value::{Type, Value, to_f64};
 pub use visit::Child;
 
@@ -26,7 +28,9 @@ pub use visit::Child;
 pub enum Assumption {
     /// Two texts are equal only if they are the same bytes: no case folding, accents or padding.
     TextEqualityIsIdentity,
-    /// CHAR(n) is not padded and VARCHAR(n) values fit.
+    /// The same of values that are no numbers, texts, truth values or times: intervals (1 month equals 30 days), JSON.
+    OtherEqualityIsIdentity,
+    /// Columns of CHAR(n) are not padded, and what they hold fits VARCHAR(n) and DECIMAL(p, s).
     NoPaddingOrTruncation,
     /// Whole numbers and decimals do not overflow and are not rounded by `+`, `-` and `*`, nor decimals by SUM, and a
     /// quotient depends on the numbers only, not on the digits they are declared with.
@@ -52,6 +56,16 @@ pub enum Assumption {
     CaseKeepsBranchTypes,
     /// NULLs sort at one end, the same one in both queries.
     NullsSortAtOneEnd,
+    /// An expression's values have the one type that its operators, casts and branches give it, in every row.
+    StaticTypes,
+    /// A written CAST to a type with a size neither pads, cuts, rounds nor clamps its value.
+    CastsKeepValues,
+    /// SUM, AVG and their like of doubles do not depend on the order in which the rows come.
+    DoubleSumsIgnoreOrder,
+    /// `||` joins texts, and what stands in double quotes is a name.
+    StandardSpelling,
+    /// The columns of a primary key hold no NULL, declared so or not.
+    PrimaryKeyNotNull,
     /// Rows of several values compare part by part, and are NULL where that is: `(a, b) = (c, d)` is `a = c AND b = d`.
     RowsCompareByParts,
 }
@@ -61,15 +75,25 @@ impl Assumption {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::TextEqualityIsIdentity => {
-                "texts, and values of types such as INTERVAL, are equal only if they are the same (no folding of case, accents or blanks)"
+                "texts are equal only if they are the same (no folding of case, accents or blanks)"
             }
-            Self::NoPaddingOrTruncation => "CHAR(n) is not padded and values fit their VARCHAR(n) or DECIMAL(p, s)",
+            Self::OtherEqualityIsIdentity => {
+                "values of types such as INTERVAL and JSON are equal only if they are the same"
+            }
+            Self::NoPaddingOrTruncation => {
+                "columns of CHAR(n) are not padded and their values fit VARCHAR(n) and DECIMAL(p, s)"
+            }
+            Self::StaticTypes => {
+                "every value has the type of its expression: CAST converts to the type it names, CASE and UNION to a common one"
+            }
+            Self::CastsKeepValues => "a CAST to a type with a size neither pads, cuts, rounds nor clamps",
+            Self::DoubleSumsIgnoreOrder => "SUM, AVG and their like of doubles do not depend on the order of the rows",
+            Self::StandardSpelling => "two bars join texts, and what stands in double quotes is a name",
+            Self::PrimaryKeyNotNull => "the columns of a primary key hold no NULL, even if not declared NOT NULL",
             Self::ExactArithmetic => {
                 "numbers that are not doubles, quotients and seconds among them, neither overflow nor are rounded by +, - and *, and a quotient does not depend on how many digits its operands have"
             }
-            Self::ExactSums => {
-                "SUM of whole numbers is not rounded, raises an error where it overflows, and is divided as they are"
-            }
+            Self::ExactSums => "SUM of whole numbers is not rounded and raises an error where it overflows",
             Self::DoubleEqualityIsIdentity => {
                 "doubles, REAL among them, are never NaN or -0.0, so equal ones are the same"
             }

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{Assumption, Expr, Type};
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::Zero;
+
+use super::{Assumption, Expr, Type, Value, results};
 
 /// The tables both queries read.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,6 +43,8 @@ pub struct Column {
     pub name: String,
     /// Its type family.
     pub ty: Type,
+    /// What its declaration leaves out of the type's values.
+    pub size: Size,
     /// NOT NULL, or part of the PRIMARY KEY.
     pub not_null: bool,
     /// A placeholder: `*` does not include it.
@@ -67,6 +73,52 @@ pub struct ForeignKey {
     pub parent_columns: Vec<usize>,
 }
 
+/// What a declaration says of a column's values beside their type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// Nothing.
+    Any,
+    /// Whole numbers of so many bits, with the sign unless there is none.
+    Bits {
+        /// How many.
+        bits: u8,
+        /// Whether there is no sign.
+        unsigned: bool,
+    },
+    /// Texts of at most so many characters.
+    Characters(u64),
+}
+
+impl Size {
+    /// Whether whole numbers have more than 32 bits with the sign.
+    pub fn is_long(self) -> bool {
+        matches!(self, Self::Bits { bits, unsigned } if bits > 32 || bits == 32 && unsigned)
+    }
+}
+
+impl Column {
+    /// The type of an expression that is this column.
+    pub fn result(&self) -> Type {
+        if self.size.is_long() { results::long() } else { self.ty.clone() }
+    }
+
+    /// Whether the column can hold the value, which is of its type or NULL.
+    pub fn holds(&self, value: &Value) -> bool {
+        match (self.size, value) {
+            // An INT has 64 bits in SQLite.
+            (Size::Bits { bits: 32, .. }, _) => true,
+            (Size::Bits { bits, unsigned }, value) => {
+                let bound = |bits: u8| BigRational::from_integer(BigInt::from(1) << bits);
+                let (least, end) =
+                    if unsigned { (BigRational::zero(), bound(bits)) } else { (-bound(bits - 1), bound(bits - 1)) };
+                value.to_rational().is_none_or(|n| least <= n && n < end)
+            }
+            (Size::Characters(most), Value::Text(text)) => u64::try_from(text.chars().count()).is_ok_and(|n| n <= most),
+            _ => true,
+        }
+    }
+}
+
 impl Schema {
     /// Whether a column is REAL, FLOAT or the like.
     pub fn has_single(&self) -> bool {
@@ -82,7 +134,7 @@ impl Schema {
 impl Table {
     /// The types of all columns, virtual ones included.
     pub fn types(&self) -> Vec<Type> {
-        self.columns.iter().map(|c| c.ty.clone()).collect()
+        self.columns.iter().map(Column::result).collect()
     }
 }
 

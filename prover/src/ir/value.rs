@@ -6,22 +6,29 @@ use std::fmt;
 use num_rational::BigRational;
 use num_traits::Zero;
 
+use super::number::{Kind, Number};
+
 /// A type family. Widths and scales are dropped: what would depend on them (overflow, padding, truncation) is an
 /// assumption or an uninterpreted cast.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Type {
     /// TRUE, FALSE or NULL.
     Boolean,
-    /// Any exact whole number type.
+    /// A whole number type of at most 32 bits.
     Integer,
     /// NUMERIC and DECIMAL: exact rationals.
     Decimal,
     /// REAL, FLOAT, DOUBLE.
     Double,
+    /// A number that engines take for one or another of these.
+    Number(Number),
     /// CHAR, VARCHAR, TEXT.
     Text,
     /// DATE, as ISO text.
     Date,
+    /// What a date becomes that an interval is added to: a timestamp in PostgreSQL and DuckDB, a date in MariaDB
+    /// (<https://www.postgresql.org/docs/15/functions-datetime.html>, <https://mariadb.com/kb/en/date_add/>). As a date.
+    Moment,
     /// TIME, as ISO text.
     Time,
     /// TIMESTAMP and DATETIME, as ISO text.
@@ -40,9 +47,41 @@ impl Type {
         Self::Other("unknown".to_owned())
     }
 
-    /// Integer, Decimal or Double.
+    /// Any number.
     pub fn is_numeric(&self) -> bool {
-        matches!(self, Self::Integer | Self::Decimal | Self::Double)
+        matches!(self, Self::Integer | Self::Decimal | Self::Double | Self::Number(_))
+    }
+
+    /// What engines take a number for.
+    pub fn as_number(&self) -> Option<Number> {
+        match self {
+            Self::Integer => Some(Number::everywhere(true, Kind::Whole)),
+            Self::Decimal => Some(Number::everywhere(false, Kind::Exact)),
+            Self::Double => Some(Number::everywhere(false, Kind::Float)),
+            Self::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The plain type that has all its values.
+    #[must_use]
+    pub fn domain(&self) -> Self {
+        match self {
+            Self::Number(number) if number.whole => Self::Integer,
+            Self::Number(_) => Self::Decimal,
+            Self::Moment => Self::Date,
+            ty => ty.clone(),
+        }
+    }
+
+    /// Whether every engine takes it for a whole number.
+    pub fn is_whole(&self) -> bool {
+        self.as_number().is_some_and(Number::is_whole)
+    }
+
+    /// Whether it is a number that no engine takes for a double, other than for a quotient.
+    pub fn is_exact(&self) -> bool {
+        self.as_number().is_some_and(|number| !number.has_float())
     }
 
     /// The type of a value that is one or the other, or `None` when the two cannot meet without a conversion whose
@@ -52,9 +91,8 @@ impl Type {
         match (self, other) {
             (a, b) if a == b => Some(a.clone()),
             (Self::Unknown, t) | (t, Self::Unknown) => Some(t.clone()),
-            (Self::Double, t) | (t, Self::Double) if t.is_numeric() => Some(Self::Double),
-            (Self::Decimal, Self::Integer) | (Self::Integer, Self::Decimal) => Some(Self::Decimal),
-            _ => None,
+            (Self::Date, Self::Moment) | (Self::Moment, Self::Date) => Some(Self::Moment),
+            (a, b) => Some(a.as_number()?.meet(b.as_number()?).ty()),
         }
     }
 }
@@ -66,8 +104,10 @@ impl fmt::Display for Type {
             Self::Integer => "INTEGER",
             Self::Decimal => "DECIMAL",
             Self::Double => "DOUBLE",
+            Self::Number(number) => return number.fmt(f),
             Self::Text => "TEXT",
             Self::Date => "DATE",
+            Self::Moment => "DATE OR TIMESTAMP",
             Self::Time => "TIME",
             Self::Timestamp => "TIMESTAMP",
             Self::Other(name) => name,

@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{self, Expr as Ast};
 
-use crate::ir::{Aggregate, AggregateFunction as Function, Expr, OrderKey, Type, WindowFunction};
+use crate::ir::{Aggregate, AggregateFunction as Function, Expr, OrderKey, Type, WindowFunction, results};
 
 use super::query::order_item;
 use super::select::{AGGREGATES, GROUPINGS, WINDOWS};
@@ -19,7 +19,7 @@ pub(super) fn is_aggregate(name: &str) -> bool {
     matches!(name, "count" | "sum" | "min" | "max" | "avg") || other(name).is_some()
 }
 
-/// The name and result type of the other aggregates; `None` as type is that of the argument.
+/// The name and result type of the other aggregates; `None` where the argument and [`results`] say it.
 fn other(name: &str) -> Option<(&'static str, Option<Type>)> {
     Some(match name {
         "bool_and" | "every" | "logical_and" => ("bool_and", Some(Type::Boolean)),
@@ -28,16 +28,16 @@ fn other(name: &str) -> Option<(&'static str, Option<Type>)> {
         "bit_or" => ("bit_or", None),
         "bit_xor" => ("bit_xor", None),
         // Whether these divide by n or n - 1 depends on the engine, so they keep their names.
-        "stddev" => ("stddev", Some(Type::Double)),
-        "std" => ("std", Some(Type::Double)),
-        "variance" => ("variance", Some(Type::Double)),
-        "stddev_samp" => ("stddev_samp", Some(Type::Double)),
-        "stddev_pop" => ("stddev_pop", Some(Type::Double)),
-        "var_samp" => ("var_samp", Some(Type::Double)),
-        "var_pop" => ("var_pop", Some(Type::Double)),
-        "corr" => ("corr", Some(Type::Double)),
-        "covar_pop" => ("covar_pop", Some(Type::Double)),
-        "covar_samp" => ("covar_samp", Some(Type::Double)),
+        "stddev" => ("stddev", None),
+        "std" => ("std", None),
+        "variance" => ("variance", None),
+        "stddev_samp" => ("stddev_samp", None),
+        "stddev_pop" => ("stddev_pop", None),
+        "var_samp" => ("var_samp", None),
+        "var_pop" => ("var_pop", None),
+        "corr" => ("corr", None),
+        "covar_pop" => ("covar_pop", None),
+        "covar_samp" => ("covar_samp", None),
         "single_value" => ("single_value", None),
         _ => return None,
     })
@@ -82,12 +82,12 @@ impl Lowerer<'_> {
         let filter = filter.map(|condition| self.condition(condition)).transpose()?;
         let (function, args, ty) = match (name, args) {
             ("count", [Argument::Star]) if distinct => return no("COUNT(DISTINCT *)"),
-            ("count", [Argument::Star]) => (Function::CountStar, Vec::new(), Type::Integer),
+            ("count", [Argument::Star]) => (Function::CountStar, Vec::new(), results::long()),
             // Counts the distinct rows without a NULL, for which the plan has no form of its own.
             ("count", args) if distinct && args.len() > 1 => {
-                (Function::Other("count".to_owned()), self.exprs(args)?, Type::Integer)
+                (Function::Other("count".to_owned()), self.exprs(args)?, results::long())
             }
-            ("count", args) => (Function::Count, vec![self.counted(args)?], Type::Integer),
+            ("count", args) => (Function::Count, vec![self.counted(args)?], results::long()),
             (name, args) => {
                 let args = self.exprs(args)?;
                 let (name, args, ty) = self.aggregate_type(name, args)?;
@@ -141,11 +141,13 @@ impl Lowerer<'_> {
         let is_truth = matches!(name, "bool_and" | "bool_or");
         let is_numeric = !is_truth && !matches!(name, "min" | "max" | "single_value");
         args = args.into_iter().map(|arg| self.aggregated(name, arg, is_truth, is_numeric)).collect::<Result<_>>()?;
-        let ty = match (name, args[0].ty()) {
-            ("avg", Type::Integer) => Type::Decimal,
-            (_, ty) => fixed.unwrap_or(ty),
+        let first = args[0].ty();
+        let ty = match fixed {
+            Some(ty) => Some(ty),
+            None if name == "sum" => results::sum(&first),
+            None => results::function(name, args.len(), &first),
         };
-        Ok((name, args, ty))
+        Ok((name, args, ty.unwrap_or(first)))
     }
 
     fn aggregated(&mut self, name: &str, arg: Expr, is_truth: bool, is_numeric: bool) -> Result<Expr> {
@@ -210,8 +212,8 @@ impl Lowerer<'_> {
         over: &ast::WindowType,
     ) -> Result<WindowFunction> {
         let (name, mut args, ty) = match (name, args) {
-            ("count", [Argument::Star]) => ("count", Vec::new(), Type::Integer),
-            ("count", args) => ("count", vec![self.counted(args)?], Type::Integer),
+            ("count", [Argument::Star]) => ("count", Vec::new(), results::long()),
+            ("count", args) => ("count", vec![self.counted(args)?], results::long()),
             (name, args) => {
                 let args = self.exprs(args)?;
                 self.window_type(name, args)?
@@ -277,9 +279,9 @@ impl Lowerer<'_> {
         let arity = args.len();
         let first = || args.first().map(Expr::ty);
         let (name, arities, ty) = match name {
-            "row_number" => ("row_number", 0..=0, Some(Type::Integer)),
-            "rank" => ("rank", 0..=0, Some(Type::Integer)),
-            "dense_rank" => ("dense_rank", 0..=0, Some(Type::Integer)),
+            "row_number" => ("row_number", 0..=0, Some(results::long())),
+            "rank" => ("rank", 0..=0, Some(results::long())),
+            "dense_rank" => ("dense_rank", 0..=0, Some(results::long())),
             "percent_rank" => ("percent_rank", 0..=0, Some(Type::Double)),
             "cume_dist" => ("cume_dist", 0..=0, Some(Type::Double)),
             "ntile" => ("ntile", 1..=1, Some(Type::Integer)),

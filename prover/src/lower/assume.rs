@@ -5,13 +5,22 @@ use std::collections::BTreeSet;
 use crate::ir::{Aggregate, AggregateFunction, ArithmeticOp, Assumption, Expr, OrderKey, Plan, SetOp, Type, Value};
 
 use super::functions::is_known;
+use crate::ir::results::NUMERIC;
 
 type Set = BTreeSet<Assumption>;
 
 /// Values of this type are compared, grouped or sorted.
 fn equality(ty: &Type, set: &mut Set) {
     match ty {
-        Type::Boolean | Type::Integer | Type::Decimal | Type::Date | Type::Time | Type::Timestamp => {}
+        Type::Number(number) if number.has_float() => _ = set.insert(Assumption::DoubleEqualityIsIdentity),
+        Type::Boolean
+        | Type::Integer
+        | Type::Decimal
+        | Type::Number(_)
+        | Type::Date
+        | Type::Moment
+        | Type::Time
+        | Type::Timestamp => {}
         Type::Text => {
             set.insert(Assumption::TextEqualityIsIdentity);
         }
@@ -19,8 +28,19 @@ fn equality(ty: &Type, set: &mut Set) {
             set.insert(Assumption::DoubleEqualityIsIdentity);
         }
         Type::Other(_) | Type::Unknown => {
-            set.extend([Assumption::TextEqualityIsIdentity, Assumption::DoubleEqualityIsIdentity]);
+            set.extend([
+                Assumption::TextEqualityIsIdentity,
+                Assumption::DoubleEqualityIsIdentity,
+                Assumption::OtherEqualityIsIdentity,
+            ]);
         }
+    }
+}
+
+/// Something depends on whether these are whole numbers or not, which in SQLite is a property of each value.
+fn typed<'a>(operands: impl IntoIterator<Item = &'a Expr>, set: &mut Set) {
+    if operands.into_iter().any(|e| e.ty().is_numeric() && !e.ty().is_whole()) {
+        set.insert(Assumption::StaticTypes);
     }
 }
 
@@ -35,12 +55,13 @@ pub(super) fn expr(expr: &Expr, set: &mut Set) {
             equality(&a.ty(), set);
             equality(&b.ty(), set);
         }
-        Expr::Arithmetic(op, ..) => {
+        Expr::Arithmetic(op, a, b, _) => {
             if range(expr).is_none() {
                 set.insert(Assumption::ExactArithmetic);
             }
             if matches!(op, ArithmeticOp::Div | ArithmeticOp::Rem) {
                 set.insert(Assumption::NoRuntimeError);
+                typed([&**a, &**b], set);
             }
         }
         Expr::Cast { .. } => {
@@ -57,7 +78,12 @@ pub(super) fn expr(expr: &Expr, set: &mut Set) {
                     set.insert(Assumption::NoRuntimeError);
                 }
             }
-            if *ty == Type::Decimal && (name.starts_with("extract_") || name == "second" || name == "unix_timestamp") {
+            if !NUMERIC.contains(&name.as_str()) {
+                typed(args, set);
+            }
+            if ty.domain() == Type::Decimal
+                && (name.starts_with("extract_") || name == "second" || name == "unix_timestamp")
+            {
                 set.insert(Assumption::ExactArithmetic);
             }
             if !is_known(name, ty) {
@@ -191,6 +217,10 @@ pub(super) fn plan(plan: &Plan, set: &mut Set) {
                 match function.name.as_str() {
                     "sum" => sum(&function.args, set),
                     "count" | "min" | "max" | "row_number" | "rank" | "dense_rank" => {}
+                    "avg" => {
+                        set.insert(Assumption::ExactArithmetic);
+                        doubles(&function.args, set);
+                    }
                     _ => _ = set.insert(Assumption::ExactArithmetic),
                 }
             }
@@ -200,8 +230,16 @@ pub(super) fn plan(plan: &Plan, set: &mut Set) {
 
 /// Values of these types are added up.
 fn sum(args: &[Expr], set: &mut Set) {
-    let whole = args.iter().all(|arg| arg.ty() == Type::Integer);
+    let whole = args.iter().all(|arg| arg.ty().domain() == Type::Integer && arg.ty().is_exact());
     set.insert(if whole { Assumption::ExactSums } else { Assumption::ExactArithmetic });
+    doubles(args, set);
+}
+
+/// An average or sum of doubles is rounded at every row.
+fn doubles(args: &[Expr], set: &mut Set) {
+    if args.iter().any(|arg| arg.ty().is_numeric() && !arg.ty().is_exact()) {
+        set.insert(Assumption::DoubleSumsIgnoreOrder);
+    }
 }
 
 fn function(aggregate: &Aggregate, set: &mut Set) {
@@ -210,9 +248,13 @@ fn function(aggregate: &Aggregate, set: &mut Set) {
         AggregateFunction::Sum => sum(&aggregate.args, set),
         AggregateFunction::Avg => {
             set.insert(Assumption::ExactArithmetic);
+            doubles(&aggregate.args, set);
         }
         AggregateFunction::Other(name) => {
             set.extend([Assumption::ExactArithmetic, Assumption::NoRuntimeError]);
+            if aggregate.ty.is_numeric() && !aggregate.ty.is_exact() {
+                set.insert(Assumption::DoubleSumsIgnoreOrder);
+            }
             if name == "single_value" {
                 set.insert(Assumption::ScalarSubqueryAtMostOneRow);
             }

@@ -46,6 +46,13 @@ pub(super) fn schema(ddl: &str, placeholders: &BTreeMap<String, String>) -> Resu
         }
     }
     let Builder { mut schema, primary, references, checks } = builder;
+    for (table, columns) in schema.tables.iter_mut().zip(&primary) {
+        for column in columns.iter().flatten() {
+            if !std::mem::replace(&mut table.columns[*column].not_null, true) {
+                schema.assumptions.insert(Assumption::PrimaryKeyNotNull);
+            }
+        }
+    }
     for reference in references {
         resolve(&mut schema, &primary, &reference);
     }
@@ -213,9 +220,9 @@ impl<'a> Builder<'a> {
             return no(format!("two columns named {}", name.value));
         }
         let index = columns.len();
-        let (decimal, single) = (ty.decimal(), ty.is_single());
+        let (decimal, single, size) = (ty.decimal(), ty.is_single(), ty.size());
         let name = name.value.clone();
-        columns.push(Column { name, ty: ty.family, not_null: false, is_virtual: false, decimal, single });
+        columns.push(Column { name, ty: ty.family, size, not_null: false, is_virtual: false, decimal, single });
         for ast::ColumnOptionDef { name: _, option } in options {
             match option {
                 ast::ColumnOption::Null
@@ -291,7 +298,6 @@ impl<'a> Builder<'a> {
             if self.primary[table].is_some() {
                 return no("two primary keys");
             }
-            columns.iter().for_each(|c| self.schema.tables[table].columns[*c].not_null = true);
             self.primary[table] = Some(columns.clone());
         }
         let key = Key { columns };
@@ -470,7 +476,7 @@ fn check(schema: &mut Schema, table: usize, condition: &ast::Expr) -> Result<Exp
     let fields = columns.iter().enumerate().map(|(index, column)| Field {
         qualifier: Some(name.clone()),
         name: Some(column.name.clone()),
-        expr: Expr::column(index, column.ty.clone()),
+        expr: Expr::column(index, column.result()),
         relation: 0,
         ordinal: index,
         bare: true,
@@ -513,13 +519,14 @@ fn add_placeholders(schema: &mut Schema, placeholders: &BTreeMap<String, String>
         let Some(table) = schema.table(table.trim()) else { return bad(name, text) };
         let columns = placeholder_columns(&format!("p {ty}"))?;
         let table = &mut schema.tables[table];
-        let [Column { ty, single, .. }] = columns.as_slice() else { return bad(name, text) };
+        let [Column { ty, size, single, .. }] = columns.as_slice() else { return bad(name, text) };
         if position(table, name).is_some() {
             return bad(name, text);
         }
         table.columns.push(Column {
             name: name.clone(),
             ty: ty.clone(),
+            size: *size,
             not_null: false,
             is_virtual: true,
             decimal: None,

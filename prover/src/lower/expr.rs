@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{self, BinaryOperator as Binary, Expr as Ast, UnaryOperator as Unary};
 
-use crate::ir::{ArithmeticOp, Assumption, CompareOp, Expr, Type, Value};
+use crate::ir::{ArithmeticOp, Assumption, CompareOp, Expr, Type, Value, results};
 
 use super::compare::{is_arithmetic, strip, tuple};
 use super::types::{adopt, is_temporal, written};
@@ -99,6 +99,9 @@ impl Lowerer<'_> {
     /// A name without qualifier.
     fn name(&mut self, ident: &ast::Ident) -> Result<Expr> {
         let ast::Ident { value: name, quote_style, span: _ } = ident;
+        if *quote_style == Some('"') {
+            self.assumptions.insert(Assumption::StandardSpelling);
+        }
         if let Some(expr) = self.resolve(None, name)? {
             // Engines differ on which comes first, an output name or a column, above all an outer one.
             if (self.block.use_aliases || !self.is_local(name)?) && self.alias(name)?.is_some_and(|alias| alias != expr)
@@ -191,7 +194,9 @@ impl Lowerer<'_> {
     /// `-x`.
     pub(super) fn negative(&mut self, value: Expr) -> Result<Expr> {
         match self.operand_number(value)? {
-            Expr::Literal(ref n @ (Value::Int(_) | Value::Number(_)), ref ty) => {
+            Expr::Literal(ref n @ (Value::Int(_) | Value::Number(_)), ref ty)
+                if ty.is_exact() || *n != Value::int(0) =>
+            {
                 let negated = n.to_rational().map_or(Value::Null, |n| Value::number(-n));
                 Ok(Expr::Literal(negated, ty.clone()))
             }
@@ -245,10 +250,8 @@ impl Lowerer<'_> {
         let (left, right) = (a.ty(), b.ty());
         match left.unify(&right) {
             Some(ty) if left.is_numeric() && right.is_numeric() => {
-                let is_quotient = op == ArithmeticOp::Div && ty == Type::Integer;
-                let value = Expr::Arithmetic(op, Box::new(a), Box::new(b), ty);
-                // A quotient of whole numbers is one in some engines only.
-                Ok(if is_quotient { widened(value) } else { value })
+                let quotient = (op == ArithmeticOp::Div).then(|| results::quotient(&left, &right)).flatten();
+                Ok(Expr::Arithmetic(op, Box::new(a), Box::new(b), quotient.unwrap_or(ty)))
             }
             _ => no(format!("implicit conversion in arithmetic on {left} and {right}")),
         }
@@ -261,6 +264,7 @@ impl Lowerer<'_> {
             }
         }
         let args = vec![self.operand(left)?, self.operand(right)?];
+        self.assumptions.insert(Assumption::StandardSpelling);
         let args = texts("||", args)?;
         Ok(call("concat_op", args, Type::Text))
     }
@@ -273,12 +277,13 @@ impl Lowerer<'_> {
             }
             let value = self.operand(side)?;
             let value = self.operand_number(value)?;
-            if value.ty() != Type::Integer {
+            if !value.ty().is_whole() {
                 return no(format!("bits of {}", value.ty()));
             }
             args.push(value);
         }
-        Ok(call(name, args, Type::Integer))
+        let ty = args.iter().fold(Type::Integer, |ty, arg| ty.unify(&arg.ty()).unwrap_or(ty));
+        Ok(call(name, args, ty))
     }
 
     fn like(&mut self, name: &str, negated: bool, value: &Ast, pattern: &Ast, escape: Option<&Ast>) -> Result<Expr> {
@@ -356,15 +361,23 @@ impl Lowerer<'_> {
             return no(format!("a cast to {}, which some engines keep in 32 bits", to.name));
         }
         if to.is_padded() {
-            self.assumptions.insert(Assumption::NoPaddingOrTruncation);
+            self.assumptions.insert(Assumption::CastsKeepValues);
         }
         let from = value.ty();
+        // In SQLite a CAST to these yields a number, and a text shows whether a number is whole.
+        let converts = !matches!(to.family, Type::Integer | Type::Double | Type::Text) && from != to.family
+            || to.family == Type::Text && from.is_numeric() && !from.is_whole();
+        if converts && !matches!(value, Expr::Literal(Value::Null, _)) {
+            self.assumptions.insert(Assumption::StaticTypes);
+        }
         match (&value, &to.family) {
-            (Expr::Literal(Value::Null, _), family) => return Ok(Expr::null(family.clone())),
-            (Expr::Literal(Value::Int(n), Type::Integer), Type::Integer)
-                if matches!(to.name.as_str(), "integer" | "bigint") && i32::try_from(*n).is_ok() =>
+            (Expr::Literal(Value::Null, _), _) => return Ok(Expr::null(to.result())),
+            (Expr::Literal(Value::Int(n), _), Type::Integer)
+                if matches!(to.name.as_str(), "integer" | "bigint")
+                    && i32::try_from(*n).is_ok()
+                    && from.as_number().is_some_and(|number| number.whole) =>
             {
-                return Ok(value);
+                return Ok(Expr::Literal(Value::Int(*n), to.result()));
             }
             (Expr::Literal(Value::Text(_), Type::Text), Type::Text) if to.name == "text" || to.name == "varchar" => {
                 return Ok(value);
@@ -379,10 +392,10 @@ impl Lowerer<'_> {
             }
             (_, Type::Boolean) if from == Type::Boolean => return Ok(value),
             (_, Type::Integer) if from == Type::Boolean => return Ok(self.number(value)),
-            (_, Type::Boolean) if from == Type::Integer => return self.truth(value),
+            (_, Type::Boolean) if from.is_whole() => return self.truth(value),
             _ => {}
         }
-        Ok(Expr::Cast { value: Box::new(value), to: to.family, target: to.name })
+        Ok(Expr::Cast { value: Box::new(value), to: to.result(), target: to.name })
     }
 }
 
@@ -402,12 +415,13 @@ fn negate_if(negated: bool, expr: Expr) -> Expr {
 /// Arithmetic with dates, as functions.
 fn calendar(op: ArithmeticOp, a: &Type, b: &Type) -> Option<(&'static str, Type)> {
     let is_interval = |ty: &Type| matches!(ty, Type::Other(name) if name == "interval");
-    let shifts = |ty: &Type| is_interval(ty) || *ty == Type::Integer;
+    let shifts = |ty: &Type| is_interval(ty) || ty.is_whole();
+    let moved = |ty: &Type| if *ty == Type::Date { Type::Moment } else { ty.clone() };
     let interval = || Type::Other("interval".to_owned());
     match op {
-        ArithmeticOp::Add if is_temporal(a) && shifts(b) => Some(("date_add_op", a.clone())),
-        ArithmeticOp::Add if is_temporal(b) && shifts(a) => Some(("add_date_op", b.clone())),
-        ArithmeticOp::Sub if is_temporal(a) && shifts(b) => Some(("date_sub_op", a.clone())),
+        ArithmeticOp::Add if is_temporal(a) && shifts(b) => Some(("date_add_op", moved(a))),
+        ArithmeticOp::Add if is_temporal(b) && shifts(a) => Some(("add_date_op", moved(b))),
+        ArithmeticOp::Sub if is_temporal(a) && shifts(b) => Some(("date_sub_op", moved(a))),
         ArithmeticOp::Sub if is_temporal(a) && a == b => Some(("date_diff_op", Type::opaque())),
         ArithmeticOp::Add if is_interval(a) && is_interval(b) => Some(("interval_add_op", interval())),
         ArithmeticOp::Sub if is_interval(a) && is_interval(b) => Some(("interval_sub_op", interval())),
@@ -415,11 +429,6 @@ fn calendar(op: ArithmeticOp, a: &Type, b: &Type) -> Option<(&'static str, Type)
         ArithmeticOp::Mul if is_interval(b) && a.is_numeric() => Some(("mul_interval_op", interval())),
         _ => None,
     }
-}
-
-/// A number as one that need not be whole.
-fn widened(value: Expr) -> Expr {
-    Expr::Cast { value: Box::new(value), to: Type::Decimal, target: "decimal".to_owned() }
 }
 
 /// `DATE '...'` and the like.

@@ -141,7 +141,7 @@ impl Lowerer<'_> {
         let fields = table.columns.iter().zip(names).enumerate().map(|(index, (column, name))| Field {
             qualifier: Some(qualifier.clone()),
             name,
-            expr: Expr::column(index, column.ty.clone()),
+            expr: Expr::column(index, column.result()),
             relation,
             ordinal: index,
             bare: true,

@@ -2,196 +2,21 @@
 
 use sqlparser::ast::{self, Expr as Ast};
 
-use crate::ir::{ArithmeticOp, CompareOp, Expr, Type, Value};
+use crate::ir::{ArithmeticOp, CompareOp, Expr, Type, Value, results};
 
 use super::aggregate::{Argument, is_aggregate};
 use super::expr::{call, texts};
 use super::{Lowerer, Result, absent, empty, literal, no, unset};
 
-/// Functions whose value is not determined by their arguments.
-const NOT_DETERMINISTIC: &[&str] = &[
-    "random",
-    "rand",
-    "randn",
-    "uuid",
-    "uuid_generate_v4",
-    "gen_random_uuid",
-    "newid",
-    "sys_guid",
-    "now",
-    "sysdate",
-    "getdate",
-    "systimestamp",
-    "curdate",
-    "curtime",
-    "localtime",
-    "localtimestamp",
-    "utc_date",
-    "utc_time",
-    "utc_timestamp",
-    "current_date",
-    "current_time",
-    "current_timestamp",
-    "current_user",
-    "session_user",
-    "system_user",
-    "user",
-    "current_role",
-    "current_schema",
-    "current_database",
-    "current_catalog",
-    "database",
-    "schema",
-    "connection_id",
-    "last_insert_id",
-    "last_insert_rowid",
-    "changes",
-    "total_changes",
-    "row_count",
-    "found_rows",
-    "nextval",
-    "currval",
-    "lastval",
-    "setval",
-    "clock_timestamp",
-    "statement_timestamp",
-    "transaction_timestamp",
-    "timeofday",
-    "today",
-    "sleep",
-    "pg_sleep",
-    "benchmark",
-    "randomblob",
-    "txid_current",
-    "version",
-    "monotonically_increasing_id",
-    "rowid",
-    "rownum",
-    "spark_partition_id",
-    "input_file_name",
-    "any_value",
-    "first",
-    "last",
-    "arbitrary",
-    "group_concat",
-    "string_agg",
-    "listagg",
-    "array_agg",
-    "json_agg",
-    "jsonb_agg",
-    "json_object_agg",
-    "jsonb_object_agg",
-    "json_arrayagg",
-    "json_objectagg",
-    "json_group_array",
-    "json_group_object",
-    "xmlagg",
-    "list",
-    "collect_list",
-    "collect_set",
-    "collect",
-    "mode",
-    "approx_count_distinct",
-    "approx_distinct",
-    "approx_quantile",
-    "approx_percentile",
-    "percentile_approx",
-    "reservoir_quantile",
-    "sample",
-    "time",
-    "datetime",
-    "julianday",
-    "strftime",
-];
+/// Functions of values, by the engines' own catalogues. An unknown function may be an aggregate, yield several rows or
+/// another value each time, so what is not here is refused.
+const SCALAR: &str = include_str!("scalar_functions.txt");
 
-/// Aggregates and others that are not functions of a row.
-const NOT_SCALAR: &[&str] = &[
-    // They tell apart what is equal.
-    "typeof",
-    "pg_typeof",
-    "total",
-    "product",
-    "median",
-    "quantile",
-    "quantile_cont",
-    "quantile_disc",
-    "percentile",
-    "percentile_cont",
-    "percentile_disc",
-    "kurtosis",
-    "skewness",
-    "entropy",
-    "geomean",
-    "fsum",
-    "favg",
-    "sumkahan",
-    "arg_min",
-    "arg_max",
-    "argmin",
-    "argmax",
-    "min_by",
-    "max_by",
-    "count_if",
-    "countif",
-    "count_star",
-    "histogram",
-    "bitstring_agg",
-    "regr_avgx",
-    "regr_avgy",
-    "regr_count",
-    "regr_intercept",
-    "regr_r2",
-    "regr_slope",
-    "regr_sxx",
-    "regr_sxy",
-    "regr_syy",
-    "range_agg",
-    "rollup",
-    "cube",
-    "grouping",
-    "grouping_id",
-    "unnest",
-    "explode",
-    "posexplode",
-    "generate_series",
-    "range",
-    "generate_subscripts",
-    "json_each",
-    "json_tree",
-    "regexp_split_to_table",
-    "row_number",
-    "rank",
-    "dense_rank",
-    "percent_rank",
-    "cume_dist",
-    "ntile",
-    "lag",
-    "lead",
-    "first_value",
-    "last_value",
-    "nth_value",
-    "any",
-    "some",
-    "all",
-    "rank_filter",
-    "checksum",
-    "bit_count_agg",
-    "sem",
-    "mad",
-    "var",
-    "stdev",
-    "stdevp",
-    "varp",
-    "values",
-    "try_cast",
-    "raise",
-    "error",
-    "raise_error",
-    "assert_true",
-];
-
-/// Parts of a point in time that are whole numbers in every engine; seconds and all that counts them may not be.
-const WHOLE_FIELDS: &[&str] = &["year", "quarter", "month", "week", "day", "doy", "dow", "isodow", "hour", "minute"];
+/// Whether a function is one of values in every engine that has it.
+fn is_scalar(name: &str) -> bool {
+    let mut names = SCALAR.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name);
+    names.any(|known| known == name)
+}
 
 impl Lowerer<'_> {
     /// Expressions with a syntax of their own that are functions all the same.
@@ -201,7 +26,7 @@ impl Lowerer<'_> {
             Ast::Extract { field, syntax: _, expr } => {
                 let value = self.scalar(expr)?;
                 let field = field.to_string().to_lowercase();
-                let ty = if WHOLE_FIELDS.contains(&&field[..]) { Type::Integer } else { Type::Decimal };
+                let ty = results::extract(&field);
                 Ok(call(&format!("extract_{field}"), vec![value], ty))
             }
             Ast::Ceil { expr, field } => self.rounded("ceil", expr, field),
@@ -261,9 +86,6 @@ impl Lowerer<'_> {
             return no(format!("the function {name}"));
         };
         let name = ident.value.to_lowercase();
-        if NOT_DETERMINISTIC.contains(&name.as_str()) {
-            return no(format!("non-deterministic function {name}"));
-        }
         let (distinct, args) = match args {
             ast::FunctionArguments::None => return no(format!("the function {name} without parentheses")),
             ast::FunctionArguments::Subquery(_) => return no(format!("{name} of a subquery")),
@@ -282,8 +104,9 @@ impl Lowerer<'_> {
         if matches!(name.as_str(), "grouping" | "grouping_id") {
             return self.grouping_call(&args);
         }
-        if NOT_SCALAR.contains(&name.as_str()) {
-            return no(format!("the function {name}"));
+        // Without arguments they are clocks and random numbers.
+        if args.is_empty() && name != "pi" {
+            return no(format!("the function {name}()"));
         }
         let args = args
             .iter()
@@ -301,10 +124,12 @@ impl Lowerer<'_> {
             ("coalesce", 1..) | ("ifnull" | "nvl", 2) => return self.coalesce(args),
             ("nullif", 2) => {
                 let (a, b) = (args[0].clone(), args.remove(1));
+                let second = b.ty();
                 let equal = self.compare(CompareOp::Eq, a, b)?;
                 let value = args.remove(0);
-                let null = Expr::null(value.ty());
-                return self.choice(vec![equal], vec![null, value]);
+                let ty = results::nullif(&value.ty(), &second);
+                let value = self.convert(value, &ty)?;
+                return self.choice(vec![equal], vec![Expr::null(ty), value]);
             }
             ("if" | "iif", 3) => {
                 let condition = args.remove(0);
@@ -332,6 +157,9 @@ impl Lowerer<'_> {
                 return Ok(call(name, args, ty));
             }
             _ => {}
+        }
+        if !is_scalar(name) {
+            return no(format!("the function {name}, which is not known to be one of values"));
         }
         let (name, ty) = result(name, &args)?;
         Ok(call(&name, args, ty))
@@ -383,37 +211,50 @@ fn date(value: Expr) -> Result<Expr> {
     }
 }
 
-/// The one name and the result type of a function.
+/// The one name and the result type of a function that is no number's: those are in [`results`].
 fn result(name: &str, args: &[Expr]) -> Result<(String, Type)> {
-    let first = || args.first().map_or(Type::Unknown, Expr::ty);
-    let numeric = |ty: Type| if ty.is_numeric() { Ok(ty) } else { no(format!("{name} of {ty}")) };
-    let temporal = args.len() == 1 && matches!(first(), Type::Date | Type::Timestamp);
-    let (name, ty) = match name {
-        "year" if temporal => ("extract_year", Type::Integer),
-        "month" if temporal => ("extract_month", Type::Integer),
-        "day" | "dayofmonth" if temporal => ("extract_day", Type::Integer),
-        "quarter" if temporal => ("extract_quarter", Type::Integer),
-        "substring" | "substr" => ("substr", Type::Text),
-        "char_length" | "character_length" => ("char_length", Type::Integer),
-        "ceil" | "ceiling" => ("ceil", numeric(first())?),
-        "pow" | "power" => ("power", Type::Double),
-        "lower" | "upper" | "lcase" | "ucase" | "trim" | "ltrim" | "rtrim" | "btrim" | "replace" | "concat"
-        | "concat_ws" | "left" | "right" | "lpad" | "rpad" | "repeat" | "reverse" | "translate" | "initcap" | "md5"
-        | "hex" | "to_char" | "chr" | "format" | "date_format" | "regexp_replace" | "quote" | "space"
-        | "split_part" | "overlay" | "insert" | "soundex" => (name, Type::Text),
-        "length" | "len" | "octet_length" | "bit_length" | "position" | "instr" | "strpos" | "locate" | "ascii"
-        | "unicode" | "year" | "month" | "day" | "hour" | "minute" | "quarter" | "week" | "dayofweek"
-        | "dayofmonth" | "dayofyear" | "weekday" | "datediff" | "sign" | "crc32" | "bit_count" => (name, Type::Integer),
-        "second" | "unix_timestamp" => (name, Type::Decimal),
-        "abs" | "floor" | "round" | "trunc" | "truncate" => (name, numeric(first())?),
-        "sqrt" | "exp" | "ln" | "log" | "log2" | "log10" | "sin" | "cos" | "tan" | "asin" | "acos" | "atan"
-        | "atan2" | "cot" | "degrees" | "radians" | "pi" | "cbrt" => (name, Type::Double),
-        "date_sub" | "date_add" | "add_months" | "last_day" | "to_date" | "date_trunc" | "adddate" | "subdate"
-        | "makedate" => (name, Type::Date),
-        "to_timestamp" | "from_unixtime" | "timestampadd" => (name, Type::Timestamp),
-        "isnull" if args.len() == 1 => return no("isnull"),
-        "starts_with" | "ends_with" | "contains" | "regexp_like" | "regexp_matches" => (name, Type::Boolean),
-        _ => (name, Type::opaque()),
+    let first = args.first().map_or(Type::Unknown, Expr::ty);
+    let temporal = args.len() == 1 && matches!(first, Type::Date | Type::Moment | Type::Timestamp);
+    // A date that is moved, or cut at a month, is a timestamp in some engines.
+    let moved = || if args.iter().any(|a| a.ty() == Type::Timestamp) { Type::Timestamp } else { Type::Moment };
+    let name = match name {
+        "ceiling" => "ceil",
+        "pow" => "power",
+        "substring" => "substr",
+        "character_length" => "char_length",
+        name => name,
     };
-    Ok((name.to_owned(), ty))
+    if let Some(ty) = results::function(name, args.len(), &first) {
+        return Ok((name.to_owned(), ty));
+    }
+    if results::RULES.iter().any(|rule| rule.functions.iter().any(|(known, _)| *known == name)) {
+        return no(format!("{name} of {} arguments, the first of type {first}", args.len()));
+    }
+    let (name, ty) = match name {
+        "year" | "month" | "quarter" if temporal => (format!("extract_{name}"), results::extract(name)),
+        "day" | "dayofmonth" if temporal => ("extract_day".to_owned(), results::extract("day")),
+        "pi" => (name.to_owned(), Type::Double),
+        _ => {
+            let ty = match name {
+                "substr" | "lower" | "upper" | "lcase" | "ucase" | "trim" | "ltrim" | "rtrim" | "btrim" | "replace"
+                | "concat" | "concat_ws" | "left" | "right" | "lpad" | "rpad" | "reverse" | "translate" | "initcap"
+                | "md5" | "hex" | "to_char" | "chr" | "format" | "date_format" | "regexp_replace" | "quote"
+                | "space" | "split_part" | "overlay" | "insert" | "soundex" => Type::Text,
+                "char_length" | "length" | "len" | "octet_length" | "bit_length" | "position" | "instr" | "strpos"
+                | "locate" | "ascii" | "unicode" | "year" | "month" | "day" | "hour" | "minute" | "quarter"
+                | "week" | "dayofweek" | "dayofmonth" | "dayofyear" | "weekday" | "datediff" | "crc32"
+                | "bit_count" => Type::Integer,
+                "second" | "unix_timestamp" => Type::Decimal,
+                "date_sub" | "date_add" | "add_months" | "date_trunc" | "adddate" | "subdate" | "timestampadd" => {
+                    moved()
+                }
+                "last_day" | "to_date" | "makedate" => Type::Date,
+                "from_unixtime" => Type::Timestamp,
+                "starts_with" | "ends_with" | "contains" | "regexp_like" => Type::Boolean,
+                _ => Type::opaque(),
+            };
+            (name.to_owned(), ty)
+        }
+    };
+    Ok((name, ty))
 }

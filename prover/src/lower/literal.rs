@@ -4,7 +4,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use sqlparser::ast::{self, Value as Written};
 
-use crate::ir::{Expr, Type, Value};
+use crate::ir::{Expr, Type, Value, results};
 
 use super::{Result, no};
 
@@ -43,19 +43,44 @@ pub(super) fn string(value: &ast::ValueWithSpan) -> Result<String> {
 
 fn number(digits: &str) -> Result<Expr> {
     let bad = || super::Unsupported(format!("the number {digits}"));
-    if digits.contains(['e', 'E']) {
-        let double: f64 = digits.parse().map_err(|_| bad())?;
-        return if double.is_finite() { Ok(Expr::Literal(Value::Double(double), Type::Double)) } else { Err(bad()) };
-    }
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, ""));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let all = format!("{whole}{fraction}");
     if all.is_empty() || !all.bytes().all(|b| b.is_ascii_digit()) {
         return Err(bad());
     }
     let numerator: BigInt = all.parse().map_err(|_| bad())?;
     let places = u32::try_from(fraction.len()).map_err(|_| bad())?;
-    let value = Value::number(BigRational::new(numerator, BigInt::from(10).pow(places)));
-    Ok(Expr::Literal(value, if digits.contains('.') { Type::Decimal } else { Type::Integer }))
+    let number = BigRational::new(numerator, BigInt::from(10).pow(places));
+    if mantissa != digits {
+        let exponent: i32 = exponent.parse().map_err(|_| bad())?;
+        // Beyond what a double can hold, or near it.
+        if exponent.abs() > 290 || all.len() > 15 {
+            return Err(bad());
+        }
+        let value = Value::number(number * BigRational::from_integer(10.into()).pow(exponent));
+        if is_double(&value) {
+            let whole = value.to_rational().is_some_and(|n| n.is_integer());
+            return Ok(Expr::Literal(value, results::with_exponent(whole)));
+        }
+        let to = results::with_exponent(false);
+        let (value, target) = (Box::new(Expr::Literal(value, Type::Decimal)), to.to_string().to_lowercase());
+        return Ok(Expr::Cast { value, to, target });
+    }
+    let value = Value::number(number);
+    match &value {
+        _ if digits.contains('.') => Ok(Expr::Literal(value, Type::Decimal)),
+        Value::Int(n) if i32::try_from(*n).is_ok() => Ok(Expr::Literal(value, Type::Integer)),
+        Value::Int(_) => Ok(Expr::Literal(value, results::long())),
+        // A double in SQLite, a decimal in PostgreSQL.
+        _ => no(format!("the number {digits}, which does not fit 64 bits")),
+    }
+}
+
+/// Whether a number is the same as a double.
+pub(super) fn is_double(value: &Value) -> bool {
+    let exact = value.to_rational();
+    exact.is_some_and(|number| value.to_double().and_then(BigRational::from_float) == Some(number))
 }
 
 /// A text as a date, time or timestamp. A text that is not in the one ISO form stays a cast: equal moments must be equal

@@ -2,7 +2,8 @@
 
 use sqlparser::ast::{self, DataType};
 
-use crate::ir::{Assumption, CompareOp, Expr, Plan, Type, Value};
+use crate::ir::number::Number;
+use crate::ir::{Assumption, CompareOp, Expr, Plan, Size, Type, Value, results};
 
 use super::{Lowerer, Result, literal, no};
 use crate::ir::schema::decimal_size;
@@ -24,6 +25,31 @@ impl Written {
     /// Whether it is a floating point type that some engines keep in 32 bits.
     pub(super) fn is_single(&self) -> bool {
         self.family == Type::Double && self.name != "double"
+    }
+
+    /// What it leaves out of its family.
+    pub(super) fn size(&self) -> Size {
+        let unsigned = self.name.ends_with("unsigned");
+        let bits = |bits| Size::Bits { bits, unsigned };
+        let word = self.name.split([' ', '(']).next().unwrap_or_default();
+        match word {
+            "tinyint" => bits(8),
+            "smallint" => bits(16),
+            "mediumint" => bits(24),
+            "integer" => bits(32),
+            "bigint" => bits(64),
+            "hugeint" => bits(127),
+            "char" | "varchar" => {
+                let length = self.name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')?.parse().ok());
+                length.map_or(Size::Any, Size::Characters)
+            }
+            _ => Size::Any,
+        }
+    }
+
+    /// The type of a value of it.
+    pub(super) fn result(&self) -> Type {
+        if self.size().is_long() { results::long() } else { self.family.clone() }
     }
 
     /// Whether values are padded to a length.
@@ -126,7 +152,7 @@ fn sized(name: &str, length: Option<&ast::CharacterLength>, default: Option<u64>
 }
 
 pub(super) fn is_temporal(ty: &Type) -> bool {
-    matches!(ty, Type::Date | Type::Time | Type::Timestamp)
+    matches!(ty, Type::Date | Type::Moment | Type::Time | Type::Timestamp)
 }
 
 /// The type in which values of the two types meet, after the conversions of [`Lowerer::convert`].
@@ -203,7 +229,7 @@ impl Lowerer<'_> {
                 adopt(&mut expr, &Type::Boolean);
                 if expr.ty() == Type::Boolean { Ok(expr) } else { no("a condition of unknown type") }
             }
-            Type::Integer => {
+            ty if ty.is_whole() => {
                 self.assumptions.insert(Assumption::BooleanIsOneOrZero);
                 Ok(match expr {
                     Expr::Literal(n @ (Value::Int(_) | Value::Number(_)), _) => Expr::bool(n != Value::int(0)),
@@ -217,13 +243,8 @@ impl Lowerer<'_> {
     /// A value where the type `target` is expected; the two types [`meet`].
     pub(super) fn convert(&mut self, mut expr: Expr, target: &Type) -> Result<Expr> {
         let ty = expr.ty();
-        // Beside a double every engine reads 0.1 as the nearest double, which is another number.
-        if ty.is_numeric()
-            && *target == Type::Double
-            && let Expr::Literal(value, _) = &expr
-            && let Some(double) = value.to_double()
-        {
-            return Ok(Expr::Literal(Value::Double(double), Type::Double));
+        if let (Some(from), Some(to)) = (ty.as_number(), target.as_number()) {
+            return Ok(if from.is_rounded_to(to) { rounded(expr, to) } else { expr });
         }
         match (&ty, target) {
             (Type::Unknown, _) => {
@@ -232,11 +253,7 @@ impl Lowerer<'_> {
             }
             (a, b) if a == b => Ok(expr),
             (Type::Boolean, t) if t.is_numeric() => Ok(self.number(expr)),
-            // Rounded to the nearest double, which is another number than the one that was.
-            (a, Type::Double) if a.is_numeric() => {
-                Ok(Expr::Cast { value: Box::new(expr), to: Type::Double, target: "double".to_owned() })
-            }
-            (a, t) if a.is_numeric() && t.is_numeric() => Ok(expr),
+            (Type::Date, Type::Moment) => Ok(expr),
             (Type::Text, t) if is_temporal(t) => match &expr {
                 Expr::Literal(Value::Text(text), _) => literal::temporal(text, t),
                 _ => no(format!("implicit conversion from TEXT to {t}")),
@@ -275,7 +292,9 @@ impl Lowerer<'_> {
         }
         let types = plan.types();
         let fits = |a: &Type, b: &Type| {
-            a == b || *a == Type::Unknown || a.is_numeric() && b.is_numeric() && *b != Type::Double
+            let numbers = a.as_number().zip(b.as_number());
+            let stays = numbers.is_some_and(|(a, b)| !a.is_rounded_to(b));
+            a == b || *a == Type::Unknown || stays || (a, b) == (&Type::Date, &Type::Moment)
         };
         if types.iter().zip(targets).all(|(a, b)| fits(a, b)) {
             return Ok(plan);
@@ -287,5 +306,27 @@ impl Lowerer<'_> {
         let columns = types.into_iter().enumerate().map(|(index, ty)| Expr::column(index, ty));
         let exprs = columns.zip(targets).map(|(e, t)| self.convert(e, t)).collect::<Result<_>>()?;
         Ok(plan.project(exprs))
+    }
+}
+
+/// A number that some engine rounds to the nearest double, which may be another one.
+fn rounded(expr: Expr, to: Number) -> Expr {
+    let ty = to.ty();
+    // The literal inside 1e-1, which is rounded as a whole.
+    let literal = match &expr {
+        Expr::Cast { value, to: Type::Number(_), .. } => value,
+        expr => expr,
+    };
+    match literal {
+        Expr::Literal(value, _) if *value == Value::Null => Expr::null(ty),
+        // Beside a double every engine reads 0.1 as the nearest double.
+        Expr::Literal(value, _) if ty == Type::Double && value.to_double().is_some() => {
+            Expr::Literal(Value::Double(value.to_double().unwrap_or_default()), ty)
+        }
+        Expr::Literal(value, _) if literal::is_double(value) => Expr::Literal(value.clone(), ty),
+        _ => {
+            let target = ty.to_string().to_lowercase();
+            Expr::Cast { value: Box::new(expr), to: ty, target }
+        }
     }
 }

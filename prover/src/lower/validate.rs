@@ -129,13 +129,13 @@ impl Checker<'_> {
         ensure(!(*distinct && ignores), || format!("{function:?} with DISTINCT"))?;
         let expected = match function {
             AggregateFunction::CountStar | AggregateFunction::Count => Some(Type::Integer),
-            AggregateFunction::Avg if args[0].ty() == Type::Integer => Some(Type::Decimal),
+            AggregateFunction::Avg if args[0].ty().domain() == Type::Integer => Some(Type::Decimal),
             AggregateFunction::Sum | AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::Avg => {
-                Some(args[0].ty())
+                Some(args[0].ty().domain())
             }
             AggregateFunction::Other(_) => None,
         };
-        ensure(expected.is_none_or(|t| t == *ty), || format!("{function:?} of type {ty}"))
+        ensure(expected.is_none_or(|t| t == ty.domain()), || format!("{function:?} of type {ty}"))
     }
 
     fn order(&mut self, order: &[OrderKey]) -> Checked<()> {
@@ -165,7 +165,7 @@ impl Checker<'_> {
             Expr::Not(part) | Expr::IsTruth(part, _) => return self.typed(part, &Type::Boolean),
             Expr::Compare(_, a, b) | Expr::Same(a, b) => unify(&a.ty(), &b.ty(), "a comparison")?,
             Expr::Arithmetic(_, a, b, ty) => {
-                let fits = ty.is_numeric() && fits(&a.ty(), ty) && fits(&b.ty(), ty);
+                let fits = ty.is_numeric() && [a, b].iter().all(|e| e.ty().is_numeric() && fits(&e.ty(), ty));
                 ensure(fits, || format!("arithmetic on {} and {} of type {ty}", a.ty(), b.ty()))?;
             }
             Expr::Case { branches, otherwise, ty } => {
@@ -203,8 +203,8 @@ fn literal(value: &Value, ty: &Type) -> Checked<()> {
     let fits = match value {
         Value::Null => true,
         Value::Bool(_) => *ty == Type::Boolean,
-        Value::Int(_) => matches!(ty, Type::Integer | Type::Decimal),
-        Value::Number(n) => *ty == Type::Decimal || *ty == Type::Integer && n.is_integer(),
+        Value::Int(_) => matches!(ty.domain(), Type::Integer | Type::Decimal),
+        Value::Number(n) => ty.domain() == Type::Decimal || ty.domain() == Type::Integer && n.is_integer(),
         Value::Double(_) => *ty == Type::Double,
         Value::Text(_) => matches!(ty, Type::Text | Type::Date | Type::Time | Type::Timestamp | Type::Other(_)),
     };

@@ -149,7 +149,7 @@ impl<'a> Builder<'a> {
             let mut alone = l.clone();
             alone.restrict(&kept);
             if matches!(kind, JoinKind::Left | JoinKind::Full) {
-                alone.out.extend(right_types.iter().map(|ty| make::null(ty.clone())));
+                alone.out.extend(right_types.iter().map(|ty| make::null(ty.domain())));
             }
             terms.push(alone);
         }
@@ -172,7 +172,7 @@ impl<'a> Builder<'a> {
                 }
                 let mut alone = r.clone();
                 alone.restrict(&make::not(make::or(partners)));
-                alone.out = left_types.iter().map(|ty| make::null(ty.clone())).chain(r.out.iter().cloned()).collect();
+                alone.out = left_types.iter().map(|ty| make::null(ty.domain())).chain(r.out.iter().cloned()).collect();
                 terms.push(alone);
             }
         }
@@ -295,7 +295,7 @@ impl<'a> Builder<'a> {
             term.out = args;
             group.terms.push(term);
         }
-        let ty = &aggregate.ty;
+        let ty = &aggregate.ty.domain();
         if aggregate.function != AggregateFunction::CountStar {
             for term in &mut group.terms {
                 if let [arg] = &term.out[..] {
@@ -316,7 +316,8 @@ impl<'a> Builder<'a> {
                 make::arith(Op::Add, &sum, &aggregate::total(self.cx, term, ty), ty)
             })
         };
-        let exact = matches!(ty, Type::Integer | Type::Decimal);
+        let exact = aggregate.ty.is_exact();
+        let of = aggregate.args.iter().map(|a| a.ty().to_string()).collect::<Vec<_>>().join(", ");
         Ok(match &aggregate.function {
             AggregateFunction::CountStar | AggregateFunction::Count => sum(&group, Some(make::int(1))),
             AggregateFunction::Sum if exact => {
@@ -325,11 +326,11 @@ impl<'a> Builder<'a> {
             }
             AggregateFunction::Min => aggregate::extreme(self.cx, false, group, ty),
             AggregateFunction::Max => aggregate::extreme(self.cx, true, group, ty),
-            AggregateFunction::Avg if aggregate.args[0].ty() == Type::Decimal => {
+            AggregateFunction::Avg if exact && aggregate.args[0].ty().domain() == Type::Decimal => {
                 let count = sum(&group, Some(make::int(1)));
                 let some = simplify::exists_any(self.cx, &group);
                 self.assumptions.insert(Assumption::AvgIsExactQuotient);
-                let quotient = scalar::divide(sum(&group, None), count, ty);
+                let quotient = scalar::divide(sum(&group, None), count, &Type::Decimal);
                 make::case(&some, quotient, make::null(ty.clone()))
             }
             // COUNT of several columns counts the rows in which none is NULL.
@@ -345,17 +346,15 @@ impl<'a> Builder<'a> {
             AggregateFunction::Other(name) if matches!(&name[..], "bool_and" | "bool_or") => {
                 self.all_or_any(&group, name == "bool_and")
             }
-            AggregateFunction::Sum => aggregate::of_bag(self.cx, "sum", group, ty),
-            AggregateFunction::Avg => aggregate::of_bag(self.cx, "avg", group, ty),
+            // Computed with other digits for numbers of another type; exact ones are not rounded.
+            AggregateFunction::Sum => aggregate::of_bag(self.cx, &format!("sum of {of}"), group, ty),
+            AggregateFunction::Avg if exact => aggregate::of_bag(self.cx, "avg", group, ty),
+            AggregateFunction::Avg => aggregate::of_bag(self.cx, &format!("avg of {of}"), group, ty),
             AggregateFunction::Other(name) if aggregate::is_of_set(name) => aggregate::of_bag(self.cx, name, group, ty),
-            AggregateFunction::Other(name) if aggregate.args.iter().any(|a| a.ty() == Type::Decimal) => {
+            AggregateFunction::Other(name) if aggregate.args.iter().any(|a| shows_scale(&a.ty())) => {
                 return Err(Reason::Unsupported(format!("{name} of a decimal, whose digits depend on its scale")));
             }
-            // Computed with other digits for numbers of another type.
-            AggregateFunction::Other(name) => {
-                let types: Vec<String> = aggregate.args.iter().map(|a| a.ty().to_string()).collect();
-                aggregate::of_bag(self.cx, &format!("{name} of {}", types.join(", ")), group, ty)
-            }
+            AggregateFunction::Other(name) => aggregate::of_bag(self.cx, &format!("{name} of {of}"), group, ty),
         })
     }
 
@@ -390,6 +389,11 @@ fn equal_to_row(cx: &Cx<'_>, term: &Term, row: &[V]) -> Term {
     term
 }
 
+/// Whether equal numbers of the type can have different digits after the point.
+fn shows_scale(ty: &Type) -> bool {
+    ty.is_numeric() && !ty.is_whole() && *ty != Type::Double
+}
+
 fn number(n: u64) -> V {
     Rc::new(Val::Lit(Value::int(i64::try_from(n).unwrap_or(i64::MAX)), Type::Integer))
 }
@@ -397,7 +401,7 @@ fn number(n: u64) -> V {
 /// NULLs and numbers take the type of the column they stand in.
 fn retype(v: V, ty: &Type) -> V {
     match &*v {
-        Val::Null(_) => make::null(ty.clone()),
+        Val::Null(_) => make::null(ty.domain()),
         _ => v,
     }
 }

@@ -249,6 +249,7 @@ fn call(name: &str, args: Row, ty: &Type) -> Answer<Value> {
         };
         Expr::Literal(v, ty)
     };
+    let name = name.split_once(' ').map_or(name, |(plain, _)| plain);
     if matches!(name, "DIV" | "REM") {
         if args.iter().any(Value::is_null) {
             return Ok(Value::Null);

@@ -223,7 +223,7 @@ pub(crate) fn make_call(name: &str, mut args: Vec<V>, ty: &Type, strict: bool) -
 /// Whether the call is the sum or product of doubles, which is rounded, but the same from both sides. The names of
 /// functions are in lower case, so none is meant.
 pub(crate) fn is_commutative(name: &str) -> bool {
-    matches!(name, "ADD" | "MUL")
+    matches!(name.split_once(' ').map_or(name, |(plain, _)| plain), "ADD" | "MUL")
 }
 
 /// What operands are ordered by: nothing that depends on the names of variables.
@@ -237,6 +237,8 @@ fn place(v: &V) -> (u8, usize) {
 
 /// The value of a function whose meaning all engines share, on plain texts and numbers.
 fn fold(name: &str, args: &[V], ty: &Type) -> Option<Value> {
+    // Of whole numbers as of others.
+    let name = name.strip_suffix(" INTEGER").unwrap_or(name);
     if !FOLDED.contains(&name) || args.is_empty() {
         return None;
     }

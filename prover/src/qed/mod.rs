@@ -113,6 +113,7 @@ fn read_table(json: &Json, index: usize) -> Result<Table, Unsupported> {
             is_virtual: false,
             decimal: None,
             single: false,
+            size: crate::ir::Size::Any,
         });
     }
     let mut keys = Vec::new();

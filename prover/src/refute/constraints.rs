@@ -40,11 +40,14 @@ impl<'s> Constraints<'s> {
             })
     }
 
-    /// Whether NOT NULL and CHECK hold for a row.
+    /// Whether a row has room in its columns, and NOT NULL and CHECK hold for it.
     pub(super) fn row_fits(&self, table: TableId, row: &[Value], db: &Database) -> bool {
         let columns = &self.schema.tables[table].columns;
         row.len() == columns.len()
-            && !columns.iter().zip(row).any(|(column, value)| column.not_null && value.is_null())
+            && !columns
+                .iter()
+                .zip(row)
+                .any(|(column, value)| column.not_null && value.is_null() || !column.holds(value))
             && self.checks[table].iter().all(|check| test(check.as_ref(), row, db) != Check::Fails)
     }
 

@@ -253,7 +253,11 @@ impl<'s> Generator<'s> {
         }
         for attempt in 0..ATTEMPTS {
             let mut row: Row = (0..schema.columns.len())
-                .map(|column| self.value((table, column), (rows.len(), attempt), draw, rng, shape))
+                .map(|column| {
+                    let value = self.value((table, column), (rows.len(), attempt), draw, rng, shape);
+                    let column = &schema.columns[column];
+                    if column.holds(&value) { value } else { plain_value(&column.ty) }
+                })
                 .collect();
             for fk in &schema.foreign_keys {
                 // A table that is filled later cannot be looked at yet; what does not fit is deleted in the end.

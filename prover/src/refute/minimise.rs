@@ -130,10 +130,10 @@ pub(super) fn plain_values(ty: &Type) -> Vec<Value> {
     let mut values = vec![Value::Null];
     values.extend(match ty {
         Type::Boolean => vec![Value::Bool(false)],
-        Type::Integer | Type::Decimal | Type::Unknown => vec![Value::int(0), Value::int(1)],
+        Type::Integer | Type::Decimal | Type::Number(_) | Type::Unknown => vec![Value::int(0), Value::int(1)],
         Type::Double => vec![Value::Double(0.0), Value::Double(1.0)],
         Type::Text => vec![text(""), text("a")],
-        Type::Date => vec![text("2000-01-01")],
+        Type::Date | Type::Moment => vec![text("2000-01-01")],
         Type::Time => vec![text("00:00:00")],
         Type::Timestamp => vec![text("2000-01-01 00:00:00")],
         Type::Other(_) => vec![text("a")],

@@ -15,6 +15,7 @@ fn table(name: &str, columns: &[(&str, Type, bool)]) -> Table {
         is_virtual: false,
         decimal: None,
         single: false,
+        size: crate::ir::Size::Any,
     };
     Table {
         name: name.to_owned(),

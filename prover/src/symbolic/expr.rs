@@ -6,6 +6,7 @@ use num_traits::Signed;
 
 use super::term::{Term, Terms};
 use super::{Cell, Search, sort_of};
+use crate::ir::number::Number;
 use crate::ir::{ArithmeticOp, CompareOp, Expr, Plan, Type, Value};
 use crate::smt::model::Sort;
 
@@ -196,12 +197,13 @@ impl Search<'_> {
                 Some(result)
             }
             Expr::Cast { value, to, .. } => {
-                let exact = match (value.ty(), to) {
-                    (Type::Integer, Type::Integer | Type::Decimal | Type::Double) | (Type::Decimal, Type::Double) => {
-                        true
-                    }
-                    (from, to) => from == *to && from != Type::Decimal,
-                };
+                let rounds = to.as_number().is_some_and(Number::has_float) && *to != Type::Double;
+                let exact = !rounds
+                    && match (value.ty().domain(), &to.domain()) {
+                        (Type::Integer, Type::Integer | Type::Decimal | Type::Double)
+                        | (Type::Decimal, Type::Double) => true,
+                        (from, to) => from == *to && from != Type::Decimal,
+                    };
                 let cell = if exact { self.expr(value, scopes)? } else { return None };
                 self.convert(&cell, sort_of(to))
             }
@@ -246,7 +248,7 @@ impl Search<'_> {
             ArithmeticOp::Add => self.terms.apply(sort, "+", &a.value, &b.value),
             ArithmeticOp::Sub => self.terms.apply(sort, "-", &a.value, &b.value),
             ArithmeticOp::Mul => self.terms.apply(sort, "*", &a.value, &b.value),
-            ArithmeticOp::Div if sort == Sort::Real => {
+            ArithmeticOp::Div if sort == Sort::Real && !matches!(ty, Type::Number(_)) => {
                 let divisor_is_constant =
                     matches!(right, Expr::Literal(n @ (Value::Int(_) | Value::Number(_)), _) if *n != Value::int(0));
                 if !divisor_is_constant {

@@ -50,7 +50,7 @@ struct Search<'a> {
 
 /// The sort in which values of a type are encoded: texts, dates and the like by their place in the byte order.
 fn sort_of(ty: &Type) -> Sort {
-    match ty {
+    match ty.domain() {
         Type::Boolean => Sort::Bool,
         Type::Decimal | Type::Double => Sort::Real,
         _ => Sort::Int,

@@ -11,6 +11,7 @@ fn table(name: &str, columns: &[(Type, bool)]) -> Table {
         is_virtual: false,
         decimal: None,
         single: false,
+        size: crate::ir::Size::Any,
     };
     Table {
         name: name.to_owned(),

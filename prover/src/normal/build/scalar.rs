@@ -1,8 +1,11 @@
 //! Expressions as values and conditions.
 
+use crate::ir::number::Number;
+use crate::ir::results;
+
 use super::{
     ArithmeticOp, Assumption, Builder, Cmp, CompareOp, Expr, F, Op, Rc, Reason, Scopes, Type, V, Val, Value, aggregate,
-    decimal_size, make, retype, simplify, subst,
+    decimal_size, make, retype, shows_scale, simplify, subst,
 };
 
 /// Functions that are NULL if an argument is.
@@ -34,27 +37,28 @@ const STRICT: &[&str] = &[
     "upper",
 ];
 
-/// Functions from numbers to a number in which nothing but the values of the numbers counts.
-const NUMERIC: &[&str] =
-    &["abs", "ceil", "ceiling", "floor", "greatest", "least", "mod", "round", "sign", "trunc", "truncate"];
-
 impl Builder<'_> {
     pub(super) fn expr(&mut self, expr: &Expr, scopes: &mut Scopes) -> Result<V, Reason> {
         Ok(match expr {
             Expr::Column { depth, index, .. } => scopes[scopes.len() - 1 - depth][*index].clone(),
-            Expr::Literal(Value::Null, ty) => make::null(ty.clone()),
-            Expr::Literal(value, ty) => Rc::new(Val::Lit(value.clone(), ty.clone())),
+            Expr::Literal(Value::Null, ty) => make::null(ty.domain()),
+            Expr::Literal(value, ty) => Rc::new(Val::Lit(value.clone(), ty.domain())),
             Expr::Arithmetic(op, a, b, ty) => {
                 self.whole_doubles([a.ty(), b.ty()])?;
+                let quotient = results::quotient(&a.ty(), &b.ty()).unwrap_or_else(|| ty.clone());
                 let (a, b) = (self.expr(a, scopes)?, self.expr(b, scopes)?);
-                let exact = matches!(ty, Type::Integer | Type::Decimal);
-                // No function has a name in capitals.
+                let (exact, domain) = (ty.is_exact(), ty.domain());
                 match op {
-                    ArithmeticOp::Add if exact => make::arith(Op::Add, &a, &b, ty),
-                    ArithmeticOp::Sub if exact => make::arith(Op::Sub, &a, &b, ty),
-                    ArithmeticOp::Mul if exact => make::arith(Op::Mul, &a, &b, ty),
-                    ArithmeticOp::Div => divide(a, b, ty),
-                    _ => subst::make_call(&format!("{op:?}").to_uppercase(), vec![a, b], ty, true),
+                    ArithmeticOp::Add if exact => make::arith(Op::Add, &a, &b, &domain),
+                    ArithmeticOp::Sub if exact => make::arith(Op::Sub, &a, &b, &domain),
+                    ArithmeticOp::Mul if exact => make::arith(Op::Mul, &a, &b, &domain),
+                    ArithmeticOp::Div => divide(a, b, &quotient),
+                    // No function has a name in capitals. What is computed with decides how it is rounded.
+                    _ => {
+                        let name = format!("{op:?}").to_uppercase();
+                        let name = if exact || *ty == Type::Double { name } else { format!("{name} {ty}") };
+                        subst::make_call(&name, vec![a, b], &domain, true)
+                    }
                 }
             }
             Expr::Case { branches, otherwise, ty } => {
@@ -68,7 +72,7 @@ impl Builder<'_> {
             Expr::Cast { value, to, target } => {
                 let written = value.ty();
                 self.whole_doubles([written.clone()])?;
-                if (written == Type::Decimal || written == Type::opaque()) && !to.is_numeric() {
+                if (shows_scale(&written) || written == Type::opaque()) && !to.is_numeric() {
                     return Err(Reason::Unsupported(format!("cast of a decimal to {target}, which shows its scale")));
                 }
                 let value = self.expr(value, scopes)?;
@@ -78,11 +82,11 @@ impl Builder<'_> {
                 self.whole_doubles(args.iter().map(Expr::ty))?;
                 let symbol = call_symbol(name, args)?;
                 let args = self.exprs(args, scopes)?;
-                subst::make_call(&symbol, args, ty, STRICT.contains(&&name[..]))
+                subst::make_call(&symbol, args, &ty.domain(), STRICT.contains(&&name[..]))
             }
             Expr::Scalar(plan) => {
                 let nf = self.plan(plan, scopes)?;
-                let ty = expr.ty();
+                let ty = expr.ty().domain();
                 if nf.terms.len() == 1 && nf.terms[0].vars.is_empty() && make::is_int(&nf.terms[0].weight, 1) {
                     let term = &nf.terms[0];
                     return Ok(make::case(&term.condition(), term.out[0].clone(), make::null(ty)));
@@ -107,7 +111,7 @@ impl Builder<'_> {
 
     /// An error where values of REAL are computed with: equal numbers of 32 and of 64 bits do not give equal results.
     pub(super) fn whole_doubles(&self, operands: impl IntoIterator<Item = Type>) -> Result<(), Reason> {
-        if self.cx.schema.has_single() && operands.into_iter().any(|ty| ty == Type::Double) {
+        if self.cx.schema.has_single() && operands.into_iter().any(|ty| ty.as_number().is_some_and(Number::has_float)) {
             return Err(Reason::Unsupported("arithmetic on REAL or FLOAT, which may have 32 bits".to_owned()));
         }
         Ok(())
@@ -116,18 +120,26 @@ impl Builder<'_> {
     /// Conversions that keep the value (numbers to wider exact types, text to text) vanish; others have no meaning.
     /// `written` is the type of the operand as the query has it; that of the value may be another one of equal values.
     fn cast(&mut self, value: V, written: &Type, to: &Type, target: &str) -> V {
+        let (domain, to) = (written.domain(), &to.domain());
         if matches!(*value, Val::Null(_)) {
             return make::null(to.clone());
         }
         let from = value.ty();
-        let keeps = match (written, to) {
-            _ if from.unify(written).as_ref() != Some(written) => false,
-            (Type::Integer, Type::Integer | Type::Decimal) => {
+        let keeps = match (&domain, to) {
+            _ if from.unify(&domain).as_ref() != Some(&domain) => false,
+            // A whole number, of whatever type.
+            (Type::Integer, Type::Integer) if !target.ends_with("unsigned") && !target.starts_with("number") => {
                 self.assumptions.insert(Assumption::ExactArithmetic);
                 true
             }
+            (Type::Integer, Type::Decimal) if written.is_exact() && !target.starts_with("number") => {
+                self.assumptions.extend([Assumption::ExactArithmetic, Assumption::CastsKeepValues]);
+                true
+            }
             (Type::Text, Type::Text) => {
-                self.assumptions.insert(Assumption::NoPaddingOrTruncation);
+                if target.contains('(') {
+                    self.assumptions.insert(Assumption::CastsKeepValues);
+                }
                 true
             }
             // A decimal of no more digits on either side of the point.
@@ -138,12 +150,12 @@ impl Builder<'_> {
                     },
                 ) =>
             {
-                self.assumptions.insert(Assumption::NoPaddingOrTruncation);
+                self.assumptions.insert(Assumption::CastsKeepValues);
                 true
             }
             // A decimal or a time without a written precision gets the engine's own, and is rounded to it.
             // A date that a function yields is a point in time in some engines.
-            (Type::Date, Type::Date) => self.cx.is_stored(&value) || value.is_lit(),
+            (Type::Date, Type::Date) if *written == Type::Date => self.cx.is_stored(&value) || value.is_lit(),
             (a, b) => a == b && *a == Type::Boolean,
         };
         if keeps { value } else { subst::make_call(&format!("cast of {written} to {target}"), vec![value], to, true) }
@@ -236,35 +248,43 @@ fn compare(op: CompareOp, a: &V, b: &V) -> F {
 /// and not the same text; so, except where only the number counts, types of numbers are part of the name, and a decimal,
 /// whose scale is not known here, has no such name.
 fn call_symbol(name: &str, args: &[Expr]) -> Result<String, Reason> {
-    let may_be_number = |a: &Expr| a.ty().is_numeric() || a.ty() == Type::Unknown || a.ty() == Type::opaque();
-    if NUMERIC.contains(&name) || !args.iter().any(may_be_number) {
+    if results::NUMERIC.contains(&name) {
+        // Doubles are rounded to even in some engines, and whole numbers become doubles first.
+        let plain = matches!(name, "abs" | "greatest" | "least") || args.iter().all(|a| a.ty() == Type::Decimal);
+        let first = args.first().map_or(Type::Unknown, Expr::ty);
+        return Ok(if plain { name.to_owned() } else { format!("{name} {first}") });
+    }
+    let may_be_typed =
+        |a: &Expr| a.ty().is_numeric() || matches!(a.ty(), Type::Unknown | Type::Moment) || a.ty() == Type::opaque();
+    if !args.iter().any(may_be_typed) {
         return Ok(name.to_owned());
     }
-    if args.iter().any(|a| a.ty() == Type::Decimal || a.ty() == Type::opaque()) {
+    if args.iter().any(|a| shows_scale(&a.ty()) || a.ty() == Type::opaque()) {
         return Err(Reason::Unsupported(format!("{name} of a decimal, which may show its scale")));
     }
     // The position of a part of a text is a number and nothing else.
-    if args.iter().skip(1).all(|a| a.ty() == Type::Integer) && args[0].ty() == Type::Text {
+    if args.iter().skip(1).all(|a| a.ty().is_whole()) && args[0].ty() == Type::Text {
         return Ok(name.to_owned());
     }
     let types: Vec<String> = args.iter().map(|a| a.ty().to_string().to_lowercase()).collect();
     Ok(format!("{name}({})", types.join(",")))
 }
 
-/// Division has no meaning here except by one.
-pub(super) fn divide(a: V, b: V, ty: &Type) -> V {
-    if make::is_int(&b, 1) && *ty != Type::Double {
+/// Division has no meaning here except by one. `quotient` is the type of the quotient, which says where it is cut to a
+/// whole number.
+pub(super) fn divide(a: V, b: V, quotient: &Type) -> V {
+    if make::is_int(&b, 1) && quotient.is_exact() {
         return a;
     }
+    let ty = quotient.domain();
     // A quotient of whole numbers without remainder is the same everywhere.
     if let (Val::Lit(x, Type::Integer), Val::Lit(y, Type::Integer)) = (&*a, &*b)
         && let (Some(x), Some(y)) = (x.to_rational(), y.to_rational())
         && *y.numer() != 0.into()
         && (&x / &y).is_integer()
     {
-        return Rc::new(Val::Lit(Value::number(x / y), ty.clone()));
+        return Rc::new(Val::Lit(Value::number(x / y), ty));
     }
-    // What an engine makes of division by zero differs, NULL included. One of whole numbers is whole in some only.
-    let ty = if *ty == Type::Integer { &Type::Decimal } else { ty };
-    subst::make_call("DIV", vec![a, b], ty, true)
+    // What an engine makes of division by zero differs, NULL included.
+    subst::make_call(&format!("DIV {quotient}"), vec![a, b], &ty, true)
 }
