@@ -18,6 +18,7 @@ mod same_seed_same_cases;
 mod shipped_classes_are_proven;
 mod store_keeps_what_it_is_given;
 mod support;
+mod types_of_results;
 mod values_are_consistent;
 mod what_breaks_is_a_finding;
 mod what_users_bring_is_read;
