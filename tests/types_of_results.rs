@@ -48,7 +48,7 @@ fn expressions() -> Vec<(String, Type)> {
             // On SQLite it is a property of each value.
             all.push((format!("COALESCE({name}, {other})"), both.clone()));
             all.push((format!("CASE WHEN a > 9 THEN {name} ELSE {other} END"), both));
-            all.push((format!("NULLIF({name}, {other} + 1)"), results::nullif(&ty, &other_type)));
+            all.push((format!("NULLIF({name}, {other} + 9)"), results::nullif(&ty, &other_type)));
         }
     }
     all
@@ -129,7 +129,8 @@ fn sqlite_s_types_are_those_of_the_table() {
 
 #[test]
 fn duckdb_s_types_are_those_of_the_table() {
-    check(&engines::duckdb(), Engine::DuckDb, 150);
+    let Some(duckdb) = engines::duckdb() else { return };
+    check(&duckdb, Engine::DuckDb, 150);
 }
 
 #[test]
@@ -139,5 +140,6 @@ fn postgresql_s_types_are_those_of_the_table() {
 
 #[test]
 fn mariadb_s_types_are_those_of_the_table() {
-    check("mariadb", Engine::MariaDb, 120);
+    let Some(mariadb) = engines::mariadb() else { return };
+    check(&mariadb, Engine::MariaDb, 120);
 }

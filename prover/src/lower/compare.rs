@@ -97,9 +97,12 @@ impl Lowerer<'_> {
             return no("IN, ANY or ALL of a subquery in two pairs of parentheses");
         }
         let row = self.row(expr)?;
+        let items = list.iter().map(|item| self.row(item)).collect::<Result<Vec<_>>>()?;
+        for (at, value) in row.iter().enumerate() {
+            compared_alike(value, items.iter().filter_map(|item| item.get(at)))?;
+        }
         let mut parts = Vec::new();
-        for item in list {
-            let item = self.row(item)?;
+        for item in items {
             parts.push(self.compare_rows(CompareOp::Eq, row.clone(), item)?);
         }
         Ok(any_of(parts))
@@ -108,6 +111,7 @@ impl Lowerer<'_> {
     pub(super) fn between(&mut self, expr: &Ast, low: &Ast, high: &Ast) -> Result<Expr> {
         let value = self.operand(expr)?;
         let (low, high) = (self.operand(low)?, self.operand(high)?);
+        compared_alike(&value, [&low, &high])?;
         let above = self.compare(CompareOp::Ge, value.clone(), low)?;
         let below = self.compare(CompareOp::Le, value, high)?;
         Ok(Expr::And(vec![above, below]))
@@ -150,6 +154,18 @@ impl Lowerer<'_> {
         let plan = self.convert_plan(relation.plan, &targets)?;
         Ok(Expr::Quantified { row, op, all, query: Box::new(plan) })
     }
+}
+
+/// Refuses to compare an exact number with several of which some are doubles: some engines then compare all as doubles,
+/// others each for itself.
+fn compared_alike<'a>(value: &Expr, others: impl IntoIterator<Item = &'a Expr>) -> Result<()> {
+    let meets = |other: &Expr| Some(value.ty().unify(&other.ty())?.as_number()?.has_float());
+    let mut as_doubles = others.into_iter().filter_map(meets);
+    let first = as_doubles.next();
+    if as_doubles.any(|other| Some(other) != first) {
+        return no("a number compared with doubles and others at once");
+    }
+    Ok(())
 }
 
 fn all_of(mut parts: Vec<Expr>) -> Expr {

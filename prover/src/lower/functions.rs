@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{self, Expr as Ast};
 
-use crate::ir::{ArithmeticOp, CompareOp, Expr, Type, Value, results};
+use crate::ir::{ArithmeticOp, Assumption, CompareOp, Expr, Type, Value, results};
 
 use super::aggregate::{Argument, is_aggregate};
 use super::expr::{call, texts};
@@ -146,6 +146,8 @@ impl Lowerer<'_> {
             ("positive", 1) => return self.positive(args.remove(0)),
             ("negative", 1) => return self.negative(args.remove(0)),
             ("mod", 2) => {
+                // SQLite's MOD yields a REAL (https://sqlite.org/lang_mathfunc.html#mod).
+                self.assumptions.insert(Assumption::StaticTypes);
                 let divisor = args.remove(1);
                 return self.arithmetic_on(ArithmeticOp::Rem, args.remove(0), divisor);
             }

@@ -172,48 +172,49 @@ impl<'a> Lowerer<'a> {
 
 /// Parses with two dialects, since neither reads all of the language, and refuses text that they read differently.
 fn parse(sql: &str) -> Result<Vec<ast::Statement>> {
-    // One of the dialects reads some comments as code, and its tokens no longer show them.
-    if let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize() {
-        for token in &tokens {
-            if let Token::Whitespace(space) = token {
-                comment(space)?;
-            }
-        }
-    }
-    match (parse_as(&PostgreSqlDialect {}, sql), parse_as(&GenericDialect {}, sql)) {
-        (Ok(a), Ok(b)) if a == b => Ok(a),
-        (Ok(_), Ok(_)) => no("text that dialects read differently"),
-        (Ok(a), Err(_)) | (Err(_), Ok(a)) => Ok(a),
-        (Err(_), Err(error)) => Err(error),
-    }
-}
-
-fn parse_as(dialect: &dyn Dialect, sql: &str) -> Result<Vec<ast::Statement>> {
-    let tokens = tokens(dialect, sql)?;
-    let read = |depth| {
-        let parser = Parser::new(dialect).with_recursion_limit(depth);
-        parser.with_tokens_with_locations(tokens.clone()).parse_statements()
+    let readings = (reading(&PostgreSqlDialect {}, sql)?, reading(&GenericDialect {}, sql)?);
+    let (dialect, tokens, tree): (&dyn Dialect, _, _) = match readings {
+        (Ok((_, a)), Ok((_, b))) if a != b => return no("text that dialects read differently"),
+        (Ok((tokens, tree)), _) => (&PostgreSqlDialect {}, tokens, tree),
+        (Err(_), Ok((tokens, tree))) => (&GenericDialect {}, tokens, tree),
+        (Err(_), Err(error)) => return Err(error),
     };
-    let tree = read(MAX_PARSE_DEPTH).map_err(|error| {
-        // Where it could go another way, the parser tries that and forgets that it went too deep.
-        let too_deep = read(10 * MAX_PARSE_DEPTH).is_ok();
-        if too_deep {
-            Unsupported("an expression or query nested too deeply".to_owned())
-        } else {
-            syntax(&error.to_string())
-        }
-    })?;
     tokens::accounted(dialect, &tokens, &tree)?;
     Ok(tree)
 }
 
-fn tokens(dialect: &dyn Dialect, sql: &str) -> Result<Vec<TokenWithSpan>> {
-    let tokens = Tokenizer::new(dialect, sql).tokenize_with_location().map_err(|error| syntax(&error.to_string()))?;
+/// The tokens of a text and their tree, or why it does not parse.
+type Reading = Result<(Vec<TokenWithSpan>, Vec<ast::Statement>)>;
+
+/// Reads a text as a dialect does.
+///
+/// # Errors
+/// What must not be read in any other way either.
+fn reading(dialect: &dyn Dialect, sql: &str) -> Result<Reading> {
+    let tokens = match Tokenizer::new(dialect, sql).tokenize_with_location() {
+        Ok(tokens) => tokens,
+        Err(error) => return Ok(Err(syntax(&error.to_string()))),
+    };
+    plain(&tokens)?;
+    let read = |depth| {
+        let parser = Parser::new(dialect).with_recursion_limit(depth);
+        parser.with_tokens_with_locations(tokens.clone()).parse_statements()
+    };
+    Ok(match read(MAX_PARSE_DEPTH) {
+        Ok(tree) => Ok((tokens, tree)),
+        // Where it could go another way, the parser tries that and forgets that it went too deep.
+        Err(_) if read(10 * MAX_PARSE_DEPTH).is_ok() => no("an expression or query nested too deeply"),
+        Err(error) => Err(syntax(&error.to_string())),
+    })
+}
+
+/// Refuses tokens that engines read differently.
+fn plain(tokens: &[TokenWithSpan]) -> Result<()> {
     if tokens.len() > MAX_TOKENS {
         return no("a text of this length");
     }
     let mut after_text = false;
-    for token in &tokens {
+    for token in tokens {
         if let Token::Whitespace(space) = &token.token {
             comment(space)?;
             continue;
@@ -224,7 +225,7 @@ fn tokens(dialect: &dyn Dialect, sql: &str) -> Result<Vec<TokenWithSpan>> {
         unset(after_text && (quoted || is_text(&token.token)), "adjacent literals, which engines join or read apart")?;
         after_text = is_text(&token.token);
     }
-    Ok(tokens)
+    Ok(())
 }
 
 /// Whether a token is a literal in quotes.

@@ -148,6 +148,8 @@ impl Lowering<'_> {
                 self.assumptions.insert(Assumption::FunctionsAreDeterministic);
                 self.assumptions.insert(Assumption::NoRuntimeError);
                 let function = AggregateFunction::Other(call.name.to_lowercase().replace(' ', "_"));
+                // STDDEV and the like.
+                self.assumptions.insert(Assumption::DoubleSumsIgnoreOrder);
                 let (args, ty) = (call.args.clone(), call.ty.clone());
                 Ok(group.add(call.aggregate(function, args, ty)))
             }
@@ -186,6 +188,9 @@ impl Lowering<'_> {
         }
         let whole = ty == Type::Integer;
         self.assumptions.insert(if whole { Assumption::ExactSums } else { Assumption::ExactArithmetic });
+        if ty == Type::Double {
+            self.assumptions.insert(Assumption::DoubleSumsIgnoreOrder);
+        }
         Ok(group.add(call.aggregate(AggregateFunction::Sum, vec![arg], ty)))
     }
 
@@ -210,6 +215,7 @@ impl Lowering<'_> {
                 Ok(group.add(call.aggregate(AggregateFunction::Avg, vec![arg], Type::Decimal)))
             }
             (Type::Double, Type::Double) => {
+                self.assumptions.insert(Assumption::DoubleSumsIgnoreOrder);
                 Ok(group.add(call.aggregate(AggregateFunction::Avg, vec![arg], Type::Double)))
             }
             (from, to) => refuse(format!("AVG from {from} to {to}")),
