@@ -91,10 +91,9 @@ fn check(target: &str, engine: Engine, least: usize) {
         let branches = ["COALESCE", "CASE"].iter().any(|word| expression.starts_with(word));
         let name = match engine {
             Engine::Postgres => text(db, &format!("SELECT CAST(pg_typeof({expression}) AS TEXT) FROM d")),
-            Engine::DuckDb => text(db, &format!("SELECT typeof({expression}) FROM d")),
             // Branches keep their own types there, which `static-types` excludes.
             Engine::Sqlite if branches => None,
-            Engine::Sqlite => text(db, &format!("SELECT typeof({expression}) FROM d")),
+            Engine::Sqlite | Engine::DuckDb => text(db, &format!("SELECT typeof({expression}) FROM d")),
             Engine::MariaDb => {
                 let made = db.execute(&format!("CREATE TABLE z AS SELECT {expression} AS x FROM d"));
                 let name = text(db, "SELECT data_type FROM information_schema.columns WHERE table_name = 'z'");

@@ -258,9 +258,17 @@ fn bars_and_double_quotes_have_other_meanings_in_mysql() {
 
 #[test]
 fn witnesses_keep_to_the_sizes_of_columns() {
-    let schema = "CREATE TABLE s(c VARCHAR(3), v SMALLINT)";
+    let schema = "CREATE TABLE s(c VARCHAR(3), v SMALLINT, m DECIMAL(4,1))";
     let schema = lower::schema(schema, &BTreeMap::new()).expect("a schema");
-    for (condition, differs) in [("c = 'abcd'", false), ("c = 'abc'", true), ("v = 70000", false), ("v = 7000", true)] {
+    for (condition, differs) in [
+        ("c = 'abcd'", false),
+        ("c = 'abc'", true),
+        ("v = 70000", false),
+        ("v = 7000", true),
+        ("m = 1.25", false),
+        ("m = 12345", false),
+        ("m = 1.5", true),
+    ] {
         let [left, right] = [format!("SELECT v FROM s WHERE {condition}"), "SELECT v FROM s WHERE FALSE".to_owned()]
             .map(|text| lower::query(&schema, &text).expect("a query"));
         let verdict = refute_only(&schema, &left, &right, &Limits::default()).verdict;

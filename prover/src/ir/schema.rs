@@ -104,6 +104,11 @@ impl Column {
 
     /// Whether the column can hold the value, which is of its type or NULL.
     pub fn holds(&self, value: &Value) -> bool {
+        if let (Some((digits, places)), Some(number)) = (self.decimal, value.to_rational()) {
+            let power = |n: u32| BigRational::from_integer(BigInt::from(10).pow(n));
+            let whole = digits.saturating_sub(places);
+            return (&number * power(places)).is_integer() && -power(whole) < number && number < power(whole);
+        }
         match (self.size, value) {
             // An INT has 64 bits in SQLite.
             (Size::Bits { bits: 32, .. }, _) => true,

@@ -335,7 +335,9 @@ impl<'a> Builder<'a> {
             characteristics,
         } = constraint;
         match match_kind {
-            None | Some(ast::ConstraintReferenceMatchKind::Simple | ast::ConstraintReferenceMatchKind::Full) => {}
+            None | Some(ast::ConstraintReferenceMatchKind::Simple) => {}
+            // Of one column the same.
+            Some(ast::ConstraintReferenceMatchKind::Full) => unset(columns.len() > 1, "MATCH FULL of several columns")?,
             Some(ast::ConstraintReferenceMatchKind::Partial) => return no("MATCH PARTIAL"),
         }
         if is_enforced(characteristics.as_ref())? {
