@@ -6,6 +6,7 @@ use crate::sql::profile::{Profile, Wire};
 use crate::sql::types::Value;
 use crate::triage::confirm::build;
 use prover::ir::Type;
+use prover::ir::number::{Engine as Dialect, Kind};
 use std::sync::Arc;
 
 /// What an engine made of an expression.
@@ -165,45 +166,48 @@ pub(super) fn fits(claimed: &Type, named: &str, profile: &Profile) -> Option<boo
     if matches!(named, "null" | "unknown" | "") {
         return None;
     }
-    let whole = matches!(
-        named,
-        "integer"
-            | "smallint"
-            | "bigint"
-            | "tinyint"
-            | "mediumint"
-            | "int"
-            | "hugeint"
-            | "utinyint"
-            | "usmallint"
-            | "uinteger"
-            | "ubigint"
-            | "uhugeint"
-    );
-    let has_booleans = !profile.guarantees.contains("boolean-is-one-or-zero");
     let dynamic = profile.wire == Wire::Sqlite;
-    Some(match claimed {
-        // Where truth values are the numbers 1 and 0, they have a number's type.
-        Type::Boolean => {
-            if has_booleans {
-                named == "boolean"
-            } else {
-                whole
-            }
-        }
-        Type::Integer => whole,
+    let is_number = |kind: Kind| match kind {
+        Kind::Whole | Kind::Long => matches!(
+            named,
+            "integer"
+                | "smallint"
+                | "bigint"
+                | "tinyint"
+                | "mediumint"
+                | "int"
+                | "hugeint"
+                | "utinyint"
+                | "usmallint"
+                | "uinteger"
+                | "ubigint"
+                | "uhugeint"
+        ),
         // One type for all that is not whole.
-        Type::Decimal if dynamic => named == "real",
-        Type::Decimal => matches!(named, "numeric" | "decimal"),
-        Type::Double => matches!(named, "double" | "double precision" | "real" | "float"),
-        Type::Text => matches!(
+        Kind::Exact if dynamic => named == "real",
+        Kind::Exact => matches!(named, "numeric" | "decimal"),
+        Kind::Ratio | Kind::Float => matches!(named, "double" | "double precision" | "real" | "float"),
+    };
+    let dialect = match profile.wire {
+        Wire::Postgres => Dialect::Postgres,
+        Wire::Duckdb => Dialect::DuckDb,
+        Wire::Mysql => Dialect::MariaDb,
+        Wire::Sqlite | Wire::Python => Dialect::Sqlite,
+    };
+    let number = claimed.as_number().map(|number| number.kinds[dialect as usize]);
+    Some(match (claimed, number) {
+        (_, Some(kind)) => is_number(kind),
+        // Where truth values are the numbers 1 and 0, they have a number's type.
+        (Type::Boolean, _) if profile.guarantees.contains("boolean-is-one-or-zero") => is_number(Kind::Whole),
+        (Type::Boolean, _) => named == "boolean",
+        (Type::Text, _) => matches!(
             named,
             "text" | "varchar" | "character varying" | "character" | "char" | "tinytext" | "mediumtext" | "longtext"
         ),
-        Type::Date | Type::Time | Type::Timestamp if dynamic => named == "text",
-        Type::Date => named == "date",
-        Type::Time => matches!(named, "time" | "time without time zone"),
-        Type::Timestamp => matches!(named, "timestamp" | "timestamp without time zone" | "datetime"),
+        (Type::Date | Type::Time | Type::Timestamp, _) if dynamic => named == "text",
+        (Type::Date, _) => named == "date",
+        (Type::Time, _) => matches!(named, "time" | "time without time zone"),
+        (Type::Timestamp, _) => matches!(named, "timestamp" | "timestamp without time zone" | "datetime"),
         // No claim.
         _ => return None,
     })
