@@ -1,13 +1,13 @@
 //! `caqtus bug`.
 
 use super::{Common, FOUND, VOID};
-use crate::config::{HANG_MS, REPLAY_FACTOR, STATEMENT_LIMITS};
+use crate::config::{HANG_MS, STATEMENT_LIMITS};
 use crate::dbms::Connection as _;
 use crate::dbms::install::{EngineStore, known_versions, version_key};
 use crate::dbms::sqlite::Sqlite;
 use crate::dbms::target::Target;
 use crate::hunt::probe::OPENING;
-use crate::hunt::process::{own_program, watch};
+use crate::hunt::replay;
 use crate::triage::bisect::{Seen, bisect};
 use crate::triage::confirm::Replay;
 use crate::triage::finding::{
@@ -203,18 +203,12 @@ fn list(flaky: bool, place: &Where) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs a finding in a process of its own: what it did, or the way the process failed to end.
-async fn replay_on(dir: &Path, dbms: Option<&str>, data_dir: &Path) -> anyhow::Result<Result<Replayed, FindingKind>> {
-    let mut command = own_program()?;
-    command.arg("execute").arg("--replay").arg(dir.join("case.json")).arg("--data-dir").arg(data_dir);
-    if let Some(dbms) = dbms {
-        command.arg("--dbms").arg(dbms);
-    }
-    match watch(command, Duration::from_millis(HANG_MS) * REPLAY_FACTOR).await? {
-        Ok(output) => {
-            let text = String::from_utf8_lossy(&output);
-            let last = text.lines().last().unwrap_or_default();
-            let replayed = serde_json::from_str(last);
+/// Runs the finding in a directory on a target, in a process of its own: what it did, or the way the process failed to
+/// end.
+async fn replay_on(dir: &Path, dbms: &str, data_dir: &Path) -> anyhow::Result<Result<Replayed, FindingKind>> {
+    match replay::replay(&dir.join("case.json"), dbms, data_dir, Duration::from_millis(HANG_MS)).await? {
+        Ok(said) => {
+            let replayed = serde_json::from_str(said.lines().last().unwrap_or_default());
             Ok(Ok(replayed.with_context(|| format!("the process that was to replay {} said nothing", dir.display()))?))
         }
         Err(broken) => Ok(Err(broken.kind)),
@@ -229,7 +223,7 @@ fn replay(id: &str, dbms: Option<&str>, place: &Where) -> anyhow::Result<ExitCod
     if finding.class != OPENING {
         super::open_apart(&target, &place.common)?;
     }
-    let replayed = super::runtime()?.block_on(replay_on(&dir, dbms, &place.common.data_dir()))?;
+    let replayed = super::runtime()?.block_on(replay_on(&dir, &target.to_string(), &place.common.data_dir()))?;
     let status = match &replayed {
         Ok(replayed) if replayed.state == "agrees" => 0,
         Ok(replayed) if replayed.state == "void" => VOID,
@@ -274,7 +268,7 @@ pub(super) struct Look<'a> {
 /// What a version does with the finding in a directory. A process that crashes or hangs shows it.
 pub(super) fn look_at(look: &Look, dir: &Path, version: &str) -> anyhow::Result<Seen> {
     let target = format!("{}@{version}", look.engine);
-    Ok(match look.runtime.block_on(replay_on(dir, Some(&target), look.data_dir))? {
+    Ok(match look.runtime.block_on(replay_on(dir, &target, look.data_dir))? {
         Ok(replayed) => match replayed.state.as_str() {
             "agrees" => Seen::Agrees,
             "void" => Seen::Void,
@@ -379,7 +373,7 @@ fn spans(place: &Where) -> anyhow::Result<ExitCode> {
         let target: Target = finding.dbms.parse()?;
         for version in versions(finding, &place.common.data_dir())? {
             let name = format!("{}@{version}", target.dialect());
-            let replayed = runtime.block_on(replay_on(dir, Some(&name), &place.common.data_dir()))?;
+            let replayed = runtime.block_on(replay_on(dir, &name, &place.common.data_dir()))?;
             if !matches!(&replayed, Ok(r) if r.state != "shows") {
                 showing.push(version);
             }

@@ -11,6 +11,7 @@ use crate::hunt::if_full;
 use crate::hunt::probe::Opening;
 use crate::hunt::protocol::{Order, Report};
 use crate::hunt::recorder::{NO_BLOCK, Recorder, SETUP};
+use crate::hunt::replay::OPENED;
 use crate::triage::confirm::replay_finding;
 use crate::triage::finding::Finding;
 use clap::Args;
@@ -165,6 +166,7 @@ fn replay_case(args: &ExecuteArgs, path: &std::path::Path) -> anyhow::Result<Exi
     let target: Target = args.dbms.as_deref().unwrap_or(&finding.dbms).parse()?;
     let replayed = match target.open(&args.common.data_dir(), STATEMENT_LIMITS) {
         Ok(mut connection) => {
+            println!("{OPENED}");
             let (verdict, seen) = replay_finding(connection.as_mut(), &finding);
             let mut queries = finding.queries;
             queries.iter_mut().zip(seen).for_each(|(query, seen)| query.result = seen);

@@ -3,7 +3,7 @@
 
 use super::probe::ALIVE;
 use super::protocol::FoundReport;
-use super::supervisor::{HuntError, HuntPlan, keep, replay_in_process};
+use super::supervisor::{HuntError, HuntPlan, keep, replay};
 use crate::corpus::snippet::Snippet;
 use crate::corpus::validate::{self, Validation};
 use crate::dbms::ErrorClass;
@@ -124,14 +124,14 @@ pub(super) async fn confirm(
         if *tries > plan.executor.findings_per_class_max {
             continue;
         }
-        let Some(kind) = replay_in_process(&finding, &plan, scratch).await? else { continue };
+        let Some(kind) = replay(&finding, &plan, scratch).await? else { continue };
         if kind == FindingKind::WrongResult {
             // They are not said to be equal.
             continue;
         }
         finding.kind = kind;
         for smaller in smaller(&finding) {
-            if replay_in_process(&smaller, &plan, scratch).await? == Some(kind) {
+            if replay(&smaller, &plan, scratch).await? == Some(kind) {
                 finding = smaller;
                 break;
             }

@@ -1,16 +1,18 @@
 //! The loop of an executor: generate, run, compare, examine what differs.
 
-use super::again::comes_again;
 use super::block::replacement;
 use super::learned::Learning;
 use super::protocol::{FoundReport, Order, Ready, Report};
 use super::recorder::{NO_BLOCK, Recorder, SETUP};
+use super::replay::comes_again;
 use super::session::{Session, SessionError, keeps_its_promises};
 use super::stats::{LEFT_OUT, OracleStats, Outcome, REPLACED, Stats, in_general};
 use crate::caq::fill::Fill;
 use crate::clock;
 use crate::compare::BagHash;
-use crate::config::{CASES_PER_EPOCH, ExecutorConfig, FINDINGS_PER_FEATURES_MAX, Learned, REDUCE_ATTEMPTS_MAX};
+use crate::config::{
+    CASES_PER_EPOCH, ExecutorConfig, FINDINGS_PER_FEATURES_MAX, HANG_MS, Learned, REDUCE_ATTEMPTS_MAX,
+};
 use crate::dbms::target::Target;
 use crate::dbms::{Connection, EngineError, ErrorClass};
 use crate::oracle::{Round, TestCase, TestQuery};
@@ -538,7 +540,10 @@ impl Executor {
     fn comes_again(&mut self, finding: &Finding, at: At) -> io::Result<bool> {
         let scratch = self.config.recorder.with_extension("replay.json");
         let recorder = &mut self.recorder;
-        comes_again(finding, &self.config.data_dir, &scratch, &mut || recorder.note(at.block, u64::from(at.case), 0))
+        let hang_after = Duration::from_millis(HANG_MS);
+        comes_again(finding, &self.config.data_dir, &scratch, hang_after, &mut || {
+            recorder.note(at.block, u64::from(at.case), 0);
+        })
     }
 
     /// What the queries of the present case did when the failure was met.

@@ -7,7 +7,7 @@
 use super::probe::{self, Opened};
 use super::protocol::FoundReport;
 use super::stats::Outcome;
-use super::supervisor::{HuntError, HuntPlan, keep, replay_in_process};
+use super::supervisor::{HuntError, HuntPlan, keep, replay};
 use crate::clock;
 use crate::dbms::target::{Target, TargetError};
 use crate::triage::finding::{Finding, FindingKind};
@@ -59,7 +59,7 @@ pub(super) async fn recover(
         return Ok(recovery);
     }
     for mut suspect in suspects.by_ref() {
-        let again = replay_in_process(&suspect, &plan, &scratch).await?;
+        let again = replay(&suspect, &plan, &scratch).await?;
         recovery.back = wait().await?;
         if again == Some(FindingKind::Crash) {
             suspect.note = Some(format!("The server ended twice by it: {}.", recovery.message));

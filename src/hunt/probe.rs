@@ -66,14 +66,14 @@ pub fn broken_words(target: &str, broken: &Broken) -> String {
 }
 
 /// How long opening a target may take: starting a server takes a while, in a library it is a call.
-fn limit(target: &Target) -> Result<Duration, TargetError> {
+pub(super) fn opening_limit(target: &Target) -> Result<Duration, TargetError> {
     let wire = crate::catalogue::profile(target.dialect())?.wire;
     Ok(Duration::from_millis(if matches!(wire, Wire::Sqlite | Wire::Duckdb) { HANG_MS } else { START_MS }))
 }
 
 /// Opens a target and closes it again. One that takes longer than opening may take hangs, unless it is too late before.
 pub async fn open(target: &Target, data_dir: &Path, deadline: Option<Instant>) -> Result<Opened, HuntError> {
-    let limit = limit(target).map_err(|error| HuntError::Executor(error.to_string()))?;
+    let limit = opening_limit(target).map_err(|error| HuntError::Executor(error.to_string()))?;
     let left = deadline.map_or(limit, |deadline| deadline.saturating_duration_since(clock::now()));
     let mut command = own_program()?;
     command.args(["execute", "--open", "--dbms", &target.to_string(), "--data-dir"]).arg(data_dir);

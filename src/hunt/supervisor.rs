@@ -7,19 +7,17 @@ use super::block::block_of;
 use super::campaign::{self, Campaign};
 use super::outage::{self, Outage, Recovery};
 use super::probe::{self, Opened};
-use super::process::{Broken, End, Event, Process, attend, own_program, watch};
+use super::process::{Broken, End, Event, Process, attend};
 use super::protocol::{FoundReport, Order, Ready, Report};
 use super::recorder::{self, Position};
+use super::replay::shows;
 use super::stats::{Outcome, Stats};
 use super::{breakage, if_full, learned};
 use crate::catalogue;
 use crate::clock;
-use crate::config::{
-    CASES_PER_BLOCK, CLOSING_MS, DEADLINE_GRACE_MS, ExecutorConfig, REPLAY_FACTOR, START_MS, STATE_EVERY_MS,
-};
+use crate::config::{CASES_PER_BLOCK, CLOSING_MS, DEADLINE_GRACE_MS, ExecutorConfig, START_MS, STATE_EVERY_MS};
 use crate::dbms::target::{Target, TargetError};
 use crate::triage::finding::{self, FLAKY, Finding, FindingKind, SeenRun};
-use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
@@ -770,7 +768,7 @@ async fn examine(
         let reason = "an executor ended, and the case could not be made again".to_owned();
         return Ok(Examined { outcome: Outcome::Warning(reason), found: None });
     };
-    let kind = replay_in_process(&finding, &plan, &scratch).await?;
+    let kind = replay(&finding, &plan, &scratch).await?;
     let repeated = kind.is_some();
     finding.kind = kind.unwrap_or(if how == End::Hung { FindingKind::Hang } else { FindingKind::Crash });
     finding.seal();
@@ -831,30 +829,13 @@ async fn describe(plan: &HuntPlan, scratch: &Path, position: Position) -> Result
     }
 }
 
-/// Runs a finding's statements and queries in a fresh process; the kind if it shows: the process crashes or hangs, or says
-/// so.
-pub(super) async fn replay_in_process(
+/// What kind of failure a finding shows in a process of its own, if any.
+pub(super) async fn replay(
     finding: &Finding,
     plan: &HuntPlan,
     scratch: &Path,
 ) -> Result<Option<FindingKind>, HuntError> {
-    let path = scratch.with_extension("json");
-    let text = serde_json::to_string(finding).map_err(io::Error::other);
-    text.and_then(|text| fs::write(&path, text))
-        .map_err(|source| HuntError::Io { what: path.display().to_string(), source })?;
-    let mut command = own_program()?;
-    command.arg("execute").arg("--replay").arg(&path).arg("--data-dir").arg(&plan.executor.data_dir);
-    Ok(match watch(command, plan.hang_after * REPLAY_FACTOR).await? {
-        Err(broken) => Some(broken.kind),
-        Ok(output) => serde_json::from_slice::<ReplayedKind>(&output).ok().and_then(|replayed| replayed.kind),
-    })
-}
-
-/// The part of what a replay prints that is wanted here.
-#[derive(Deserialize)]
-struct ReplayedKind {
-    #[serde(default)]
-    kind: Option<FindingKind>,
+    shows(finding, &plan.executor.data_dir, &scratch.with_extension("json"), plan.hang_after).await
 }
 
 /// Findings that are likely one bug: of one kind, with one cause. The most frequent first, each with the smallest first.

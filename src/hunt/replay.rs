@@ -1,0 +1,116 @@
+//! A finding run again in a process of its own: with the engine's library loaded afresh, in a new session, on a new server
+//! where the server is ours. What a process has run before leaves traces in it that no script repeats.
+
+use super::probe::opening_limit;
+use super::process::{Broken, own_program};
+use super::supervisor::HuntError;
+use crate::config::REPLAY_FACTOR;
+use crate::dbms::target::{Target, TargetError};
+use crate::server::private::CRASH_SIGNALS;
+use crate::triage::finding::{Finding, FindingKind};
+use serde::Deserialize;
+use std::fs;
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::time::timeout;
+
+/// The line that a replay prints when its target is open, before what it found.
+pub const OPENED: &str = "opened";
+
+/// The part of a replay's answer that counts in a hunt.
+#[derive(Deserialize)]
+struct Shown {
+    /// What it showed, if it did.
+    #[serde(default)]
+    kind: Option<FindingKind>,
+}
+
+/// Runs the finding in a file on a target; what the process printed, or the way it failed to end. The time limit is
+/// `hang_after`, times [`REPLAY_FACTOR`], from the moment the target is open: a server may take long to start on a busy
+/// machine, and is no finding for that.
+pub async fn replay(
+    case: &Path,
+    target: &str,
+    data_dir: &Path,
+    hang_after: Duration,
+) -> Result<Result<String, Broken>, HuntError> {
+    let parsed: Target = target.parse().map_err(|error: TargetError| HuntError::Executor(error.to_string()))?;
+    let opening = opening_limit(&parsed).map_err(|error| HuntError::Executor(error.to_string()))?;
+    let process_error = |source| HuntError::Io { what: "a replay process".to_owned(), source };
+    let mut command = own_program()?;
+    command.arg("execute").arg("--replay").arg(case).arg("--data-dir").arg(data_dir).arg("--dbms").arg(target);
+    // The process ends when its input closes, so it cannot outlive this one; Ctrl-C is not meant for it.
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let mut child = command.spawn().map_err(process_error)?;
+    let _input = child.stdin.take();
+    let Some(output) = child.stdout.take() else { return Err(process_error(io::Error::other("no pipe"))) };
+    let mut output = BufReader::new(output);
+    let hang = |what: &str, limit: Duration| {
+        let how = format!("{what} within {} s", limit.as_secs_f64().ceil());
+        Ok(Err(Broken { kind: FindingKind::Hang, how }))
+    };
+    let mut said = String::new();
+    match timeout(opening, output.read_line(&mut said)).await {
+        Err(_) => return hang("it was not open", opening),
+        Ok(read) => drop(read.map_err(process_error)?),
+    }
+    let limit = hang_after * REPLAY_FACTOR;
+    let rest = async {
+        output.read_to_string(&mut said).await?;
+        child.wait().await
+    };
+    let Ok(status) = timeout(limit, rest).await else { return hang("it did not come to an end", limit) };
+    let status = status.map_err(process_error)?;
+    let crashed = status.signal().is_some_and(|signal| CRASH_SIGNALS.contains(&signal));
+    Ok(if crashed { Err(Broken { kind: FindingKind::Crash, how: status.to_string() }) } else { Ok(said) })
+}
+
+/// Runs a finding where it was found, and says what kind of failure shows, if any: the process crashes or hangs, or says
+/// so. `scratch` is a file for the time being.
+pub(super) async fn shows(
+    finding: &Finding,
+    data_dir: &Path,
+    scratch: &Path,
+    hang_after: Duration,
+) -> Result<Option<FindingKind>, HuntError> {
+    let text = serde_json::to_string(finding).map_err(io::Error::other);
+    text.and_then(|text| fs::write(scratch, text))
+        .map_err(|source| HuntError::Io { what: scratch.display().to_string(), source })?;
+    let replayed = replay(scratch, &finding.dbms, data_dir, hang_after).await;
+    let _ = fs::remove_file(scratch);
+    Ok(match replayed? {
+        Err(broken) => Some(broken.kind),
+        // A replay that could not be run has no answer, and shows nothing.
+        Ok(said) => said.lines().last().and_then(|line| serde_json::from_str::<Shown>(line).ok()?.kind),
+    })
+}
+
+/// Whether a finding shows in a new process, for a caller that is not asynchronous. `tick` is called at times, so that a
+/// watcher sees that this process waits and does not stand still.
+pub(super) fn comes_again(
+    finding: &Finding,
+    data_dir: &Path,
+    scratch: &Path,
+    hang_after: Duration,
+    tick: &mut dyn FnMut(),
+) -> io::Result<bool> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let shown = runtime.block_on(async {
+        let shown = shows(finding, data_dir, scratch, hang_after);
+        tokio::pin!(shown);
+        let mut alive = tokio::time::interval(Duration::from_millis(100));
+        loop {
+            tokio::select! {
+                shown = &mut shown => break shown,
+                _ = alive.tick() => tick(),
+            }
+        }
+    });
+    // A machine that is slow is no wrong result; an engine that breaks may do so in more than one way.
+    let wrong = |kind| kind == FindingKind::WrongResult;
+    Ok(shown.map_err(io::Error::other)?.is_some_and(|kind| wrong(kind) == wrong(finding.kind)))
+}
