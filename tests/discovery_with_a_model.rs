@@ -182,7 +182,7 @@ fn the_batch_api_gives_the_same_classes() {
     let files: Mutex<Vec<String>> = Mutex::default();
     let server = runtime.block_on(ModelServer::answering(move |_, seen: &Seen| batch_api(&files, seen)));
     let batched = Caqtus::new();
-    let summary = discover(&batched, 0, &["--llm", "batch", "--base-url", &server.base_url, "--batch-poll", "0s"]);
+    let summary = discover(&batched, 0, &["--llm", "batch", "--base-url", &server.base_url, "--batch-poll", "1s"]);
     assert!(server.seen().iter().all(|seen| !seen.line.contains("chat/completions")), "all through batches");
     assert!(summary["usd"].as_f64() > Some(0.0), "{summary}");
     assert_eq!(exported(&batched), exported(&live));

@@ -126,7 +126,11 @@ async fn an_answer_is_an_exchange() {
 async fn nothing_comes_from_the_environment() {
     // The same test in a process whose environment would change everything if it were read.
     let child = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", "an_answer_is_an_exchange", "only_our_headers_are_sent"])
+        .args([
+            "--exact",
+            "model_faults_are_counted::an_answer_is_an_exchange",
+            "model_faults_are_counted::only_our_headers_are_sent",
+        ])
         .envs([
             ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"),
             ("OPENAI_API_KEY", "sk-of-the-environment"),

@@ -213,7 +213,9 @@ fn a_value_that_is_not_what_was_inserted_is_not_folded() {
                    REAL = [\"1.0\"]\nTEXT = [\"'a'\"]\nBLOB = [\"x'61'\"]\n";
     std::fs::write(caqtus.path("own/dialects/halves.toml"), profile).expect("writes");
     let words = ["hunt", "--json", "--quiet", "--dbms", "halves", "--oracle", "consistency", "--class", "folded*"];
-    let mut command = caqtus.command(&[&words[..], &["--class", "prepared", "--cases", "600", "--seed", "2"]].concat());
+    let mut command = caqtus.command(
+        &[&words[..], &["--class", "prepared", "--cases", "600", "--seed", "2", "--max-void", "100"]].concat(),
+    );
     let output = command.env("CAQTUS_CORPUS", caqtus.path("own")).output().expect("runs");
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     let json: Value = serde_json::from_str(stdout.lines().last().unwrap_or_default())

@@ -30,6 +30,9 @@ const RETURN_MAX: Duration = Duration::from_secs(10);
 /// How long a server that is not ours is tried to be reached again; who hunts on it waits longer, in one place.
 const REACH_MAX: Duration = Duration::from_secs(1);
 
+/// How long a server that drops connections may take to end.
+const ENDING_MAX: Duration = Duration::from_secs(3);
+
 /// What a connection error is whose server does not listen, as after it ended.
 const REFUSED: &str = "refused";
 
@@ -251,7 +254,13 @@ impl Mysql {
             }
         } else {
             let before = self.up;
-            let reached = self.connect();
+            let mut reached = self.connect();
+            // A server that is ending may still take connections, which it drops then.
+            let deadline = clock::now() + ENDING_MAX;
+            while reached.as_ref().is_err_and(|error| error.code.is_empty()) && clock::now() < deadline {
+                std::thread::sleep(Duration::from_millis(50));
+                reached = self.connect();
+            }
             let after = self.up;
             self.connection = None;
             match (reached, before, after) {
