@@ -11,7 +11,7 @@ use crate::normal::build::Builder;
 use crate::normal::term::Nf;
 use crate::refute::{self, Search};
 use crate::smt::canon;
-use crate::{Limits, Reason, Report, Verdict, smt, symbolic};
+use crate::{Limits, Reason, Report, Verdict, Witness, smt, symbolic};
 
 pub(crate) fn decide(schema: &Schema, left: &Query, right: &Query, limits: &Limits) -> Report {
     let (mut report, comparable) = begin(schema, left, right);
@@ -20,7 +20,7 @@ pub(crate) fn decide(schema: &Schema, left: &Query, right: &Query, limits: &Limi
     }
     let searched = refute::search(schema, left, right, limits.seed, limits.trials, limits.fuel_per_trial);
     if let Search::Differs(witness) = searched {
-        report.verdict = Verdict::Refuted(witness);
+        report.verdict = refuted(schema, witness);
         return report;
     }
     prove(schema, left, right, limits, &mut report);
@@ -71,9 +71,19 @@ pub(crate) fn symbolic_search(schema: &Schema, left: &Query, right: &Query, limi
         let candidate = symbolic::candidate(schema, left, right, rows, limits.rlimit_per_query);
         let Some(tables) = candidate else { continue };
         if let Some(witness) = refute::confirm(schema, left, right, Database { tables }, limits.fuel_per_trial) {
-            report.verdict = Verdict::Refuted(witness);
+            report.verdict = refuted(schema, witness);
             return;
         }
+    }
+}
+
+/// The verdict on a pair that differs on a database.
+pub(crate) fn refuted(schema: &Schema, witness: Witness) -> Verdict {
+    match schema.left_out.first() {
+        None => Verdict::Refuted(witness),
+        Some(constraint) => Verdict::Unknown(Reason::Unsupported(format!(
+            "{constraint}: the queries differ on a database that it may forbid"
+        ))),
     }
 }
 

@@ -11,7 +11,7 @@ pub(crate) fn refute_only(schema: &Schema, left: &Query, right: &Query, limits: 
     }
     let reason = match refute::search(schema, left, right, limits.seed, limits.trials, limits.fuel_per_trial) {
         Search::Differs(witness) => {
-            report.verdict = Verdict::Refuted(witness);
+            report.verdict = decide::refuted(schema, witness);
             return report;
         }
         Search::OnlyOpaque(names) => Reason::OpaqueFunctions(names.into_iter().collect::<Vec<_>>().join(", ")),

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use prover::ir::Assumption;
-use prover::{Limits, Verdict, lower, prove_only, refute_only};
+use prover::{Limits, Verdict, decide, lower, prove_only, refute_only};
 
 const SCHEMA: &str = "CREATE TABLE t(a INT, b INT, c TEXT); CREATE TABLE u(x INT, y INT); \
     CREATE TABLE d(k INT, m DECIMAL(10,2), f DOUBLE PRECISION, dt DATE, ts TIMESTAMP, big BIGINT, iv INTERVAL)";
@@ -284,4 +284,33 @@ fn deep_texts_and_large_copies_are_refused_as_such() {
         (1..40).map(|n| format!("c{n} AS (SELECT l.x FROM c{0} AS l, c{0} AS r)", n - 1)).collect();
     let text = format!("WITH c0 AS (SELECT x FROM u), {} SELECT x FROM c39", doubled.join(", "));
     refused(&text, "copies are so large");
+}
+
+#[test]
+fn a_constraint_that_is_left_out_refutes_nothing() {
+    let pair = |parent: &str| {
+        let schema = format!("CREATE TABLE p(k {parent} PRIMARY KEY); CREATE TABLE t(a INT REFERENCES p(k))");
+        let schema = lower::schema(&schema, &BTreeMap::new()).expect("a schema");
+        let left = lower::query(&schema, "SELECT t.a FROM t JOIN p ON t.a = p.k").expect("a query");
+        let right = lower::query(&schema, "SELECT a FROM t WHERE a IS NOT NULL").expect("a query");
+        decide(&schema, &left, &right, &Limits::default())
+    };
+    assert!(matches!(pair("INT").verdict, Verdict::Proven(_)));
+    // The witness would have a row of t without its row of p.
+    assert!(matches!(pair("NUMERIC").verdict, Verdict::Unknown(_)));
+}
+
+#[test]
+fn names_that_some_engines_tell_apart_are_refused() {
+    refused("SELECT 1 FROM t a WHERE EXISTS (SELECT 1 FROM t A WHERE a.a = 1)", "differ in case only");
+    refused("WITH \"T\" AS (SELECT 5 AS a) SELECT a FROM t", "the quoted name \"T\"");
+    assert!(lower::schema("CREATE TABLE u(\"A\" INT)", &BTreeMap::new()).is_err());
+    // SQLite takes the literal for the column with another name.
+    let schema = "CREATE TABLE s(n INT, date DATE, timestamp TIMESTAMP)";
+    let schema = lower::schema(schema, &BTreeMap::new()).expect("a schema");
+    for literal in ["N'ab'", "DATE '2020-01-01'", "TIMESTAMP '2020-01-01 00:00:00'"] {
+        let error = lower::query(&schema, &format!("SELECT {literal} FROM s")).expect_err(literal).to_string();
+        assert!(error.contains("beside a column of that name"), "{literal}: {error}");
+    }
+    refused("SELECT DATE '2020-01-01' FROM (SELECT k AS date FROM d) q", "beside a column of that name");
 }

@@ -15,6 +15,9 @@ pub struct Schema {
     pub tables: Vec<Table>,
     /// What reading the declarations takes for granted.
     pub assumptions: BTreeSet<Assumption>,
+    /// Constraints that are not in `tables`: more databases are allowed than there are, so a difference on one of them
+    /// refutes nothing.
+    pub left_out: Vec<String>,
 }
 
 /// Index of a table in its [`Schema`].

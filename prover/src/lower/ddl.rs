@@ -447,18 +447,21 @@ fn position(table: &Table, name: &str) -> Option<usize> {
     table.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name))
 }
 
-/// Adds a foreign key. One whose parent, columns or key cannot be found is left out: then more databases are allowed
-/// than there are, which can only lose proofs.
+/// Adds a foreign key. One whose parent is not in the schema says nothing about the tables that are. Another one that is
+/// not to a key of the same types is left out, and that is noted.
 fn resolve(schema: &mut Schema, primary: &[Option<Vec<usize>>], reference: &Reference<'_>) {
     let Reference { child, columns, parent, parent_columns } = reference;
     let find = |table: &Table, names: &[&ast::Ident]| {
         names.iter().map(|name| position(table, &name.value)).collect::<Option<Vec<_>>>()
     };
     let Some(parent) = last_name(parent).ok().and_then(|name| schema.table(&name.value)) else { return };
-    let Some(columns) = find(&schema.tables[*child], columns) else { return };
+    let (from, to) = (schema.tables[*child].name.clone(), schema.tables[parent].name.clone());
     let parent_columns =
         if parent_columns.is_empty() { primary[parent].clone() } else { find(&schema.tables[parent], parent_columns) };
-    let Some(parent_columns) = parent_columns else { return };
+    let (Some(columns), Some(parent_columns)) = (find(&schema.tables[*child], columns), parent_columns) else {
+        schema.left_out.push(format!("a foreign key from {from} to {to}, whose columns cannot be found"));
+        return;
+    };
     let is_key = schema.tables[parent]
         .keys
         .iter()
@@ -469,6 +472,8 @@ fn resolve(schema: &mut Schema, primary: &[Option<Vec<usize>>], reference: &Refe
         .all(|(a, b)| schema.tables[*child].columns[*a].ty == schema.tables[parent].columns[*b].ty);
     if is_key && same_types && columns.len() == parent_columns.len() {
         schema.tables[*child].foreign_keys.push(ForeignKey { columns, parent, parent_columns });
+    } else {
+        schema.left_out.push(format!("a foreign key from {from} to {to}, which is not to a key of the same types"));
     }
 }
 

@@ -13,6 +13,7 @@ mod from;
 mod functions;
 mod group;
 mod literal;
+mod names;
 mod query;
 mod scope;
 mod select;
@@ -107,6 +108,7 @@ fn query_here(schema: &Schema, sql: &str) -> Result<Query> {
     let (Some(ast::Statement::Query(statement)), true) = (statements.pop(), statements.is_empty()) else {
         return no("a statement that is not one query");
     };
+    names::unmistakable(schema, &statement)?;
     let mut lowerer = Lowerer::new(schema);
     lowerer.statement(&statement)
 }
@@ -180,6 +182,7 @@ fn parse(sql: &str) -> Result<Vec<ast::Statement>> {
         (Err(_), Err(error)) => return Err(error),
     };
     tokens::accounted(dialect, &tokens, &tree)?;
+    names::without_capitals(&tokens)?;
     Ok(tree)
 }
 

@@ -139,7 +139,7 @@ fn names_and_stars() {
         ("SELECT x.p FROM r AS x (k) WHERE k = 1", "r | where (#0 eq 1) | #5"),
         ("SELECT p FROM (SELECT * FROM r) AS t", "ERROR unknown column p"),
         ("SELECT a FROM r, s", "ERROR ambiguous column a"),
-        ("SELECT R.\"B\" FROM r", "r | #1"),
+        ("SELECT R.\"b\" FROM r", "r | #1"),
         ("SELECT z.b FROM r", "ERROR unknown column z.b"),
         ("SELECT 1 + 2.5", "values(()) | (1 add:decimal 2.5)"),
         (
