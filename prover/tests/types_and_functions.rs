@@ -314,3 +314,18 @@ fn names_that_some_engines_tell_apart_are_refused() {
     }
     refused("SELECT DATE '2020-01-01' FROM (SELECT k AS date FROM d) q", "beside a column of that name");
 }
+
+#[test]
+fn a_constant_date_that_is_moved_is_no_date() {
+    read_and_never_proven(&[
+        ("SELECT DATE '2020-01-31' + INTERVAL '1' DAY FROM t", "SELECT '2020-02-01' FROM t"),
+        ("SELECT DATE '2020-01-31' + INTERVAL '1' DAY FROM t", "SELECT DATE '2020-02-01' FROM t"),
+        (
+            "SELECT q.x FROM (SELECT DATE '2020-01-31' + INTERVAL '1' DAY AS x FROM t UNION SELECT DATE '2020-02-01' FROM t) q",
+            "SELECT DISTINCT '2020-02-01' FROM t",
+        ),
+    ]);
+    // Where it is compared, it is what the calendar says.
+    let moved = "SELECT a FROM t, d WHERE dt < DATE '2020-01-31' + INTERVAL '1' DAY";
+    assert!(proof(SCHEMA, moved, "SELECT a FROM t, d WHERE dt < DATE '2020-02-01'").is_some());
+}
