@@ -3,7 +3,6 @@
 //! Each wait on an outside party has a named bound here; reaching it is a counted outcome.
 
 use crate::dbms::StatementLimits;
-use crate::oracle::caq;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -110,10 +109,10 @@ pub struct ClassChoice {
 }
 
 impl ClassChoice {
-    /// Whether an oracle is used. Whoever brings classes wants to see what they do, and by default nothing else.
-    pub fn wants(&self, oracle: &str) -> bool {
+    /// Whether an oracle is used; `of_catalogue` says that its classes are those of the catalogue. Whoever brings classes wants to see what they do, and by default nothing else.
+    pub fn wants(&self, oracle: &str, of_catalogue: bool) -> bool {
         match self.oracles.as_slice() {
-            [] => oracle == caq::NAME || self.source.catalogue.is_empty(),
+            [] => of_catalogue || self.source.catalogue.is_empty(),
             some => some.iter().any(|name| name == oracle),
         }
     }

@@ -1,6 +1,7 @@
 //! `caqtus bug`.
 
 use super::{Common, FOUND, VOID};
+use crate::catalogue;
 use crate::config::{HANG_MS, STATEMENT_LIMITS};
 use crate::dbms::Connection as _;
 use crate::dbms::install::{EngineStore, known_versions, version_key};
@@ -8,10 +9,10 @@ use crate::dbms::sqlite::Sqlite;
 use crate::dbms::target::Target;
 use crate::hunt::probe::OPENING;
 use crate::hunt::replay;
+use crate::interpret::{StepResult, Verdict};
 use crate::triage::bisect::{Seen, bisect};
-use crate::triage::confirm::Replay;
 use crate::triage::finding::{
-    self, FLAKY, Finding, FindingKind, FindingQuery, Listing, QueryResult, result_lines, shell_word,
+    self, FLAKY, Finding, FindingKind, FindingQuery, Listing, result_lines, script, shell_word,
 };
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
@@ -107,15 +108,15 @@ pub(super) struct Replayed {
 
 impl Replayed {
     /// Describes a replay.
-    pub(super) fn new(version: String, verdict: &Replay, queries: Vec<FindingQuery>) -> Self {
+    pub(super) fn new(version: String, verdict: &Verdict, queries: Vec<FindingQuery>) -> Self {
         let (state, kind) = match verdict {
-            Replay::Different { .. } => ("shows", Some(FindingKind::WrongResult)),
-            Replay::Broken { error, .. } => ("shows", Some(error.class.into())),
-            Replay::Equal => ("agrees", None),
-            Replay::Void(_) => ("void", None),
+            Verdict::Violated { .. } => ("shows", Some(FindingKind::WrongResult)),
+            Verdict::Broken { error, .. } => ("shows", Some(error.class.into())),
+            Verdict::Holds => ("agrees", None),
+            Verdict::Void(_) => ("void", None),
         };
         let why = match verdict {
-            Replay::Void(error) => Some(error.to_string()),
+            Verdict::Void(error) => Some(error.to_string()),
             _ => None,
         };
         Self { version, state: state.to_owned(), kind, why, queries }
@@ -237,10 +238,11 @@ fn replay(id: &str, dbms: Option<&str>, place: &Where) -> anyhow::Result<ExitCod
             for statement in &finding.statements {
                 println!("{statement};");
             }
-            for query in &replayed.queries {
+            let profile = catalogue::profile(target.dialect())?;
+            for (at, query) in replayed.queries.iter().enumerate() {
                 let context = query.context.as_ref().map(|context| format!("-- {context}\n")).unwrap_or_default();
-                print!("\n{context}{}", query.script());
-                if query.result != QueryResult::None {
+                print!("\n{context}{}", script(&replayed.queries, at, &profile));
+                if query.result != StepResult::None {
                     result_lines(&query.result).iter().for_each(|line| println!("--   {line}"));
                 }
             }

@@ -1,10 +1,12 @@
 //! `caqtus case`.
 
 use super::{ChoiceArgs, Common};
+use crate::catalogue;
 use crate::config::{CASES_PER_BLOCK, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
 use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
 use crate::hunt::learned;
+use crate::triage::finding::script;
 use anyhow::Context as _;
 use clap::Args;
 use std::io::Write as _;
@@ -56,6 +58,7 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
         recorder: scratch.join("recorder"),
         time_left_ms: None,
     })?;
+    let profile = catalogue::profile(target.dialect())?;
     let cases = args.case.map_or(0..CASES_PER_BLOCK, |case| case..case + 1);
     let mut shown: Vec<String> = Vec::new();
     let mut out = std::io::stdout().lock();
@@ -68,14 +71,14 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
             writeln!(out, "{statement};")?;
         }
         writeln!(out, "-- case {case}")?;
-        for query in &finding.queries {
-            if let Some(switch) = &query.switch {
+        for (at, query) in finding.queries.iter().enumerate() {
+            if let Some(switch) = &query.step.switch {
                 writeln!(out, "-- with the optimizer switch {}", switch.name)?;
             }
             if let Some(context) = &query.context {
                 writeln!(out, "-- {context}")?;
             }
-            write!(out, "{}", query.script())?;
+            write!(out, "{}", script(&finding.queries, at, &profile))?;
         }
         shown.clone_from(&finding.statements);
     }

@@ -167,7 +167,8 @@ fn replay_case(args: &ExecuteArgs, path: &std::path::Path) -> anyhow::Result<Exi
     let replayed = match target.open(&args.common.data_dir(), STATEMENT_LIMITS) {
         Ok(mut connection) => {
             println!("{OPENED}");
-            let (verdict, seen) = replay_finding(connection.as_mut(), &finding);
+            let profile = catalogue::profile(target.dialect())?;
+            let (verdict, seen) = replay_finding(connection.as_mut(), &profile, &finding);
             let mut queries = finding.queries;
             queries.iter_mut().zip(seen).for_each(|(query, seen)| query.result = seen);
             Replayed::new(connection.version(), &verdict, queries)

@@ -11,11 +11,11 @@ use crate::config::{CatalogueSource, ExecutorConfig, FINDINGS_PER_CLASS_MAX, TES
 use crate::dbms::postgres::without_password;
 use crate::dbms::target::Target;
 use crate::hunt::campaign;
-use crate::hunt::protocol::{FoundReport, Ready};
+use crate::hunt::protocol::Ready;
 use crate::hunt::stats::{LEFT_OUT, Messages, OracleStats, Outcomes, REPLACED, Stats};
 use crate::hunt::supervisor::{self, HuntPlan, Progress, Summary};
 use crate::store::{CampaignRow, ClassState, Store};
-use crate::triage::finding::{Finding, shell_word};
+use crate::triage::finding::{Finding, FoundReport, shell_word};
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use serde::Serialize;

@@ -24,7 +24,7 @@ use crate::dbms::target::Target;
 use crate::hunt::probe;
 use crate::store::{Store, StoreError};
 use anyhow::anyhow;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -113,6 +113,11 @@ impl SourceArgs {
     }
 }
 
+/// The names of all oracles, with what each checks.
+fn oracle_names() -> PossibleValuesParser {
+    crate::oracle::ALL.iter().map(|oracle| PossibleValue::new(oracle.name).help(oracle.about)).into()
+}
+
 /// Which classes a campaign uses.
 #[derive(Debug, Clone, Args)]
 struct ChoiceArgs {
@@ -120,8 +125,8 @@ struct ChoiceArgs {
     source: SourceArgs,
     /// Only this oracle; may be given several times [default: all; caq for classes of your own]
     ///
-    /// caq: all members of a class return the same rows. consistency: an expression has the same value in every context.
-    #[arg(long = "oracle", value_name = "NAME", value_parser = PossibleValuesParser::new(crate::oracle::NAMES))]
+    /// Each database of a hunt is of one of them.
+    #[arg(long = "oracle", value_name = "NAME", value_parser = oracle_names())]
     oracles: Vec<String>,
     /// Only classes and contexts whose name matches; * stands for any text; may be given several times
     #[arg(long = "class", value_name = "GLOB")]

@@ -198,7 +198,7 @@ mod tests {
     use crate::catalogue::profile;
     use crate::config::STATEMENT_LIMITS;
     use crate::dbms::sqlite::Sqlite;
-    use crate::triage::confirm::build;
+    use crate::interpret::build;
 
     fn verdict(sql: &str) -> SnippetVerdict {
         let profile = profile("sqlite").expect("the shipped profile");

@@ -105,6 +105,21 @@ pub trait Connection {
         statements.iter().try_for_each(|statement| self.execute(statement))
     }
 
+    /// Runs a statement that changes a table. How many rows it changed, where the engine says so.
+    fn change(&mut self, sql: &str) -> Result<Option<u64>, EngineError> {
+        self.execute(sql).map(|()| None)
+    }
+
+    /// Begins what [`Connection::roll_back`] undoes.
+    fn begin(&mut self) -> Result<(), EngineError> {
+        self.execute("BEGIN")
+    }
+
+    /// Undoes what was changed since [`Connection::begin`], also after an error.
+    fn roll_back(&mut self) -> Result<(), EngineError> {
+        self.execute("ROLLBACK")
+    }
+
     /// CPU time that a server of our own has used; `None` where the engine is inside this process or is not ours.
     fn server_cpu(&self) -> Option<Duration> {
         None
@@ -123,6 +138,17 @@ pub fn with_switch<T>(
     let back = connection.turn(switch, false);
     let value = result?;
     back.map(|()| value)
+}
+
+/// The number that is the only value of rows.
+fn count_of(rows: &[Row]) -> Option<u64> {
+    match rows {
+        [row] => match row.as_slice() {
+            [Value::Int(count)] => u64::try_from(*count).ok(),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// A number as text, exact where it is whole and fits: results compare as numbers, whatever their type.

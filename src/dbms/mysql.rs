@@ -458,6 +458,11 @@ impl Connection for Mysql {
         self.send(sql)
     }
 
+    fn change(&mut self, sql: &str) -> Result<Option<u64>, EngineError> {
+        self.send(sql)?;
+        Ok(self.connection.as_ref().map(mysql::Conn::affected_rows))
+    }
+
     fn types(&mut self, sql: &str) -> Result<Option<Vec<Option<SqlType>>>, EngineError> {
         // A view is the only thing that says the collation of an expression's text.
         self.send(&format!("CREATE OR REPLACE VIEW {PREFIX}types AS {sql}"))?;

@@ -4,7 +4,6 @@
 
 use super::{Connection, EngineError, ErrorClass};
 use crate::compare::Row;
-use crate::oracle::{caq, consistency};
 use crate::sql::profile::Switch;
 use crate::sql::types::Value;
 use std::fmt;
@@ -50,23 +49,6 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Every fault that a hunt must report, with the kind of finding it must become.
-    pub const REPORTED: [(Self, &'static str); 13] = [
-        (Self::DropRow, "wrong-result"),
-        (Self::DuplicateRow, "wrong-result"),
-        (Self::NullToZero, "wrong-result"),
-        (Self::WrongDistinct, "wrong-result"),
-        (Self::Crash, "crash"),
-        (Self::Hang, "hang"),
-        (Self::InternalError, "internal-error"),
-        (Self::WrongFolded, "wrong-result"),
-        (Self::WrongStored, "wrong-result"),
-        (Self::WrongByKey, "wrong-result"),
-        (Self::WrongPredicate, "wrong-result"),
-        (Self::PreviousRow, "wrong-result"),
-        (Self::GarbageBytes, "wrong-result"),
-    ];
-
     const NAMES: [(Self, &'static str); 17] = [
         (Self::None, "none"),
         (Self::DropRow, "drop-row"),
@@ -86,19 +68,6 @@ impl Fault {
         (Self::PreviousRow, "previous-row"),
         (Self::GarbageBytes, "garbage-bytes"),
     ];
-
-    /// The oracle that must report it.
-    pub fn oracle(self) -> &'static str {
-        match self {
-            Self::WrongFolded
-            | Self::WrongStored
-            | Self::WrongByKey
-            | Self::WrongPredicate
-            | Self::PreviousRow
-            | Self::GarbageBytes => consistency::NAME,
-            _ => caq::NAME,
-        }
-    }
 }
 
 impl fmt::Display for Fault {
@@ -269,6 +238,18 @@ impl<C: Connection> Connection for Planted<C> {
             }
         }
         Ok(rows)
+    }
+
+    fn change(&mut self, sql: &str) -> Result<Option<u64>, EngineError> {
+        self.engine.change(sql)
+    }
+
+    fn begin(&mut self) -> Result<(), EngineError> {
+        self.engine.begin()
+    }
+
+    fn roll_back(&mut self) -> Result<(), EngineError> {
+        self.engine.roll_back()
     }
 
     fn turn(&mut self, switch: &Switch, on: bool) -> Result<(), EngineError> {

@@ -17,7 +17,9 @@ use crate::sql::profile::{Profile, Switch};
 use crate::sql::types::{SqlType, Value};
 use futures::TryStreamExt as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgRow, PgValueRef};
-use sqlx::{AssertSqlSafe, Column as _, ConnectOptions as _, Executor as _, Row as _, Statement as _, TypeInfo as _};
+use sqlx::{
+    AssertSqlSafe, Column as _, ConnectOptions as _, Either, Executor as _, Row as _, Statement as _, TypeInfo as _,
+};
 use std::borrow::Cow;
 use std::path::Path;
 use std::str::FromStr as _;
@@ -92,6 +94,8 @@ pub struct Postgres {
     schema: String,
     version: String,
     build_id: String,
+    /// How many rows the last message changed.
+    changed: u64,
 }
 
 impl Postgres {
@@ -134,8 +138,18 @@ impl Postgres {
             options.application_name("caqtus").log_statements(log::LevelFilter::Off).statement_cache_capacity(0);
         let schema = format!("caqtus_{}_{:x}", std::process::id(), clock::unix_nanos() & 0xffff);
         let (version, build_id) = (String::new(), String::new());
-        let mut postgres =
-            Self { connection: None, runtime, options, private, profile, limits, schema, version, build_id };
+        let mut postgres = Self {
+            connection: None,
+            runtime,
+            options,
+            private,
+            profile,
+            limits,
+            schema,
+            version,
+            build_id,
+            changed: 0,
+        };
         // A private server may still be starting up when its socket answers.
         let deadline = clock::now() + RETURN_MAX;
         while let Err(error) = postgres.connect() {
@@ -186,20 +200,27 @@ impl Postgres {
         let limits = self.limits;
         let work = async {
             let mut rows = Vec::new();
-            let mut stream = sqlx::raw_sql(AssertSqlSafe(sql)).fetch(connection);
-            while let Some(row) = stream.try_next().await? {
-                if rows.len() as u64 >= limits.rows_max {
-                    return Ok(Err(EngineError::too_many_rows(limits)));
+            let mut stream = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_many(connection);
+            let mut changed = 0;
+            while let Some(step) = stream.try_next().await? {
+                match step {
+                    Either::Left(done) => changed += done.rows_affected(),
+                    Either::Right(_) if rows.len() as u64 >= limits.rows_max => {
+                        return Ok(Err(EngineError::too_many_rows(limits)));
+                    }
+                    Either::Right(row) => rows.push(read_row(&row)?),
                 }
-                rows.push(read_row(&row)?);
             }
-            Ok(Ok(rows))
+            Ok(Ok((rows, changed)))
         };
         let limit = Duration::from_millis(limits.time_max_ms) + PATIENCE;
         let done: Result<Result<Result<_, EngineError>, sqlx::Error>, _> =
             self.runtime.block_on(async { tokio::time::timeout(limit, work).await });
         match done {
-            Ok(Ok(rows)) => rows,
+            Ok(Ok(done)) => done.map(|(rows, changed)| {
+                self.changed = changed;
+                rows
+            }),
             Ok(Err(error)) => Err(match error.as_database_error() {
                 Some(said) => {
                     let error = self.reported(said);
@@ -413,6 +434,22 @@ impl Connection for Postgres {
 
     fn rows(&mut self, sql: &str) -> Result<Vec<Row>, EngineError> {
         self.guarded(sql)
+    }
+
+    fn change(&mut self, sql: &str) -> Result<Option<u64>, EngineError> {
+        self.guarded(sql)?;
+        let count = self.changed;
+        self.guarded(STAY)?;
+        Ok(Some(count))
+    }
+
+    /// Behind a savepoint of its own; the statements have one above it.
+    fn begin(&mut self) -> Result<(), EngineError> {
+        self.guarded("SAVEPOINT w; SAVEPOINT q").map(drop)
+    }
+
+    fn roll_back(&mut self) -> Result<(), EngineError> {
+        self.must("ROLLBACK TO SAVEPOINT w; RELEASE SAVEPOINT w")
     }
 
     fn types(&mut self, sql: &str) -> Result<Option<Vec<Option<SqlType>>>, EngineError> {

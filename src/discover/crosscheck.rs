@@ -10,12 +10,12 @@ use crate::config::{
     ExecutorConfig, HANG_MS, SERVER_RETURN_MS,
 };
 use crate::dbms::install::EngineStore;
-use crate::hunt::protocol::{FoundReport, Ready};
+use crate::hunt::protocol::Ready;
 use crate::hunt::stats::Stats;
 use crate::hunt::supervisor::{HuntError, HuntPlan, Progress, Summary, hunt};
 use crate::oracle::caq;
 use crate::store::ClassState;
-use crate::triage::finding::{Finding, FindingKind};
+use crate::triage::finding::{Finding, FindingKind, FoundReport};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;

@@ -2,16 +2,17 @@
 //! target takes. It is left out of the hunt, and it is a bug like any other.
 
 use super::probe::ALIVE;
-use super::protocol::FoundReport;
 use super::supervisor::{HuntError, HuntPlan, keep, replay};
 use crate::corpus::snippet::Snippet;
 use crate::corpus::validate::{self, Validation};
 use crate::dbms::ErrorClass;
+use crate::program::Step;
 use crate::sql::profile::{Profile, Switch};
 use crate::triage::features::features;
-use crate::triage::finding::{Finding, FindingKind, FindingQuery, QueryResult};
+use crate::triage::finding::{Finding, FindingKind, FindingQuery, FoundReport};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Something that broke the engine.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,17 +60,10 @@ impl Breakage {
 
     /// It as a finding that was not repeated yet.
     pub fn finding(&self, dbms: &str, version: &str, build_id: &str, seed: u64) -> Finding {
-        let query = |(at, (sql, switch)): (usize, &(String, Option<Switch>))| FindingQuery {
-            member: at + 1,
-            context: None,
-            before: Vec::new(),
-            sql: sql.clone(),
-            parameters: Vec::new(),
-            after: Vec::new(),
-            switch: switch.clone(),
+        let query = |(at, (sql, switch)): (usize, &(String, Option<Switch>))| {
+            let switch = switch.clone().map(Arc::new);
             // Which of them breaks the engine is not known yet, and the others may be refused.
-            optional: true,
-            result: QueryResult::None,
+            FindingQuery::from(Step { member: at + 1, switch, optional: true, ..Step::query(sql.as_str()) })
         };
         let what = if self.class == "snippet" { "a snippet was validated" } else { "the target was probed" };
         let message = if self.message.is_empty() { String::new() } else { format!(": {}", self.message) };
@@ -86,6 +80,7 @@ impl Breakage {
             case: 0,
             statements: self.statements.clone(),
             queries: self.queries.iter().enumerate().map(query).collect(),
+            checks: Some(Vec::new()),
             fillings: vec![self.text.clone()],
             features: features(self.queries.iter().map(|(sql, _)| sql.as_str())),
             reduced: false,
@@ -150,10 +145,12 @@ fn smaller(finding: &Finding) -> Vec<Finding> {
     let mut all = Vec::new();
     for query in &finding.queries {
         let mut one = finding.clone();
-        one.queries = vec![FindingQuery { optional: false, ..query.clone() }];
+        let mut alone = query.clone();
+        alone.step.optional = false;
+        one.queries = vec![alone];
         let mut fewer = one.clone();
         let reads = |statement: &String| match validate::TABLES.iter().find(|table| statement.contains(**table)) {
-            Some(table) => query.sql.contains(table),
+            Some(table) => query.step.sql.sql().contains(table),
             None => true,
         };
         fewer.statements.retain(reads);

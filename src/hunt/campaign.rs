@@ -2,10 +2,10 @@
 //!
 //! The state is one file, replaced at intervals by a rename, so that a kill or a power failure leaves the last one whole.
 
-use super::protocol::FoundReport;
 use super::stats::Stats;
 use super::supervisor::HuntError;
 use crate::config::{ClassChoice, Learned};
+use crate::triage::finding::FoundReport;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};

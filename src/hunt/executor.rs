@@ -2,28 +2,30 @@
 
 use super::block::replacement;
 use super::learned::Learning;
-use super::protocol::{FoundReport, Order, Ready, Report};
+use super::protocol::{Order, Ready, Report};
 use super::recorder::{NO_BLOCK, Recorder, SETUP};
 use super::replay::comes_again;
 use super::session::{Session, SessionError, keeps_its_promises};
-use super::stats::{LEFT_OUT, OracleStats, Outcome, REPLACED, Stats, in_general};
-use crate::caq::fill::Fill;
+use super::stats::{LEFT_OUT, OracleStats, Outcome, REPLACED, Stats};
 use crate::clock;
-use crate::compare::BagHash;
+use crate::compare::{BagHash, Row};
 use crate::config::{
     CASES_PER_EPOCH, ExecutorConfig, FINDINGS_PER_FEATURES_MAX, HANG_MS, Learned, REDUCE_ATTEMPTS_MAX,
 };
 use crate::dbms::target::Target;
 use crate::dbms::{Connection, EngineError, ErrorClass};
-use crate::oracle::{Round, TestCase, TestQuery};
-use crate::rng::stream;
-use crate::triage::cause::cured_by;
-use crate::triage::confirm::{
-    Replay, Run, broken_claim, make, note_results, replay_seen, results, unrepeated, verdict,
+use crate::interpret::{
+    self, StepResult, Verdict, all_results, broken_assumption, make, may_fail, results, unrepeated, verdict,
 };
+use crate::oracle::{SharedCase, TestDatabase};
+use crate::program::{Program, Step, Text};
+use crate::rng::stream;
+use crate::sql::error::in_general;
+use crate::triage::cause::cured_by;
 use crate::triage::features::features;
-use crate::triage::finding::{self, FLAKY, Finding, FindingKind, FindingQuery, QueryResult, SeenRun};
-use crate::triage::reduce::Reduction;
+use crate::triage::finding::{self, FLAKY, Finding, FindingKind, FindingQuery, FoundReport, SeenRun};
+use crate::triage::reduce::{Part, Reduction};
+use crate::triage::symptom::Symptom;
 use std::collections::HashMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -54,10 +56,12 @@ pub struct Executor {
     refusal: Option<String>,
     /// What kept the present database from being made.
     obstacle: Option<EngineError>,
-    /// Queries of the present case that ran.
+    /// Steps of the present case that ran.
     ran: Vec<usize>,
-    /// What they returned.
-    bags: Vec<BagHash>,
+    /// What each step of it returned.
+    bags: Vec<Option<BagHash>>,
+    /// The rows of those whose rows are needed.
+    rows: Vec<Option<Vec<Row>>>,
     /// How many of its queries the engine refused, without which it went on.
     refused: u64,
     /// Examining a failure replaced the database, so that it must be made again.
@@ -70,7 +74,7 @@ pub struct Executor {
     /// What ended a shared server while a database was made on it.
     ended: Option<EngineError>,
     /// The last case of the block before: what ran last while a database is replaced.
-    before: Option<At>,
+    before: Option<CaseId>,
 }
 
 /// Whether the database of a block could be made.
@@ -93,7 +97,7 @@ pub type Reporter<'a> = &'a mut dyn FnMut(Report) -> io::Result<()>;
 
 /// Where in a campaign a case is.
 #[derive(Clone, Copy)]
-struct At {
+struct CaseId {
     /// The database, which is the block's unless it was replaced.
     block: u64,
     case: u32,
@@ -139,6 +143,7 @@ impl Executor {
             obstacle: None,
             ran: Vec::new(),
             bags: Vec::new(),
+            rows: Vec::new(),
             refused: 0,
             replaced: false,
             until,
@@ -189,10 +194,10 @@ impl Executor {
         self.stats = Stats::default();
         let oracles = self.session.oracles.clone();
         let seed = self.config.seed;
-        let make = |database: u64| oracles.round(&mut stream(seed, &[DATABASE_STREAM, database]));
+        let make = |number: u64| oracles.database(&mut stream(seed, &[DATABASE_STREAM, number]));
         let mut block = block;
-        let mut round = make(block);
-        let mut case = TestCase::default();
+        let mut database = make(block);
+        let mut program = Program::default();
         let mut counts = OracleStats::default();
         let mut applied = 0;
         let mut losses = 0;
@@ -201,17 +206,17 @@ impl Executor {
         // What breaks the engine while a block's database is made is looked at once.
         let mut broken = false;
         let server = self.session.connection.server_cpu();
-        let mut setup = self.reset(At { block, case: first }, report)?;
+        let mut setup = self.reset(CaseId { block, case: first }, report)?;
         for number in first..end {
-            let mut at = At { block, case: number };
+            let mut at = CaseId { block, case: number };
             loop {
-                while setup == Setup::Usable && applied <= epoch_of(number, round.as_ref()) {
-                    setup = self.apply(&round.epochs()[applied], at);
+                while setup == Setup::Usable && applied <= epoch_of(number, database.as_ref()) {
+                    setup = self.apply(&database.epochs()[applied], at);
                     applied += 1;
                 }
                 let Some(other) = replacement(block).filter(|_| setup == Setup::Refused) else { break };
                 (block, at.block) = (other, other);
-                round = make(block);
+                database = make(block);
                 self.stats.replaced += 1;
                 if let Some(error) = &self.obstacle {
                     self.stats.messages.count(REPLACED, &format!("{}: {}", error.class, error.message));
@@ -219,32 +224,17 @@ impl Executor {
                 setup = self.reset(at, report)?;
                 applied = 0;
             }
-            let round_now = round.as_ref();
-            if let Some(error) = self.ended.take() {
-                let statements = statements(round_now, number);
-                let suspect = self.finding(round_now, &case, at, FindingKind::Crash, &statements, &[]);
-                return server_ended(&error, Some(suspect), report);
+            let on = Place { database: database.as_ref(), at, setup, broken };
+            let outcome = self.case(on, &mut program, report)?;
+            broken |= setup == Setup::Broken;
+            if setup == Setup::Usable {
+                counts.cases += 1;
+                counts.queries += self.ran.len() as u64;
+                counts.refused += std::mem::take(&mut self.refused);
+                counts.fail += u64::from(matches!(outcome, Outcome::Fail(_)));
+                tried += 1;
+                refused += u32::from(matches!(outcome, Outcome::Skipped(_)));
             }
-            round_now.case(&mut stream(seed, &[CASE_STREAM, block, u64::from(number)]), &mut case);
-            self.stats.digest = self.stats.digest.wrapping_add(digest(at, round_now, &case));
-            let outcome = match setup {
-                Setup::Usable => {
-                    let outcome = self.judge(round_now, &case, at, report)?;
-                    counts.cases += 1;
-                    counts.queries += self.ran.len() as u64;
-                    counts.refused += std::mem::take(&mut self.refused);
-                    counts.fail += u64::from(matches!(outcome, Outcome::Fail(_)));
-                    tried += 1;
-                    refused += u32::from(matches!(outcome, Outcome::Skipped(_)));
-                    self.learn(round_now, &case, report)?;
-                    outcome
-                }
-                Setup::Broken if !broken => {
-                    broken = true;
-                    self.examine(round_now, &case, at, Met::BrokenSetup, report)?
-                }
-                Setup::Refused | Setup::Unusable | Setup::Broken => self.unmade(setup),
-            };
             self.stats.outcomes.count(&outcome);
             let next = number + 1;
             let last = next == end || self.time_is_up();
@@ -256,7 +246,7 @@ impl Executor {
                     self.stats.server_ns = nanos(after.saturating_sub(before));
                 }
                 let counts = std::mem::take(&mut counts);
-                self.stats.oracles.insert(round_now.oracle().to_owned(), counts);
+                self.stats.oracles.insert(database.oracle().to_owned(), counts);
                 // A whole epoch, most of which the engine refused: the next one has another database.
                 let mostly = tried == CASES_PER_EPOCH && refused * 2 > tried && next < end;
                 (tried, refused) = (0, 0);
@@ -268,7 +258,7 @@ impl Executor {
                 report(Report::Ran { block: other.unwrap_or(block), next, stats: std::mem::take(&mut self.stats) })?;
                 if let Some(other) = other {
                     block = other;
-                    round = make(block);
+                    database = make(block);
                     self.replaced = true;
                 }
             }
@@ -294,7 +284,7 @@ impl Executor {
     }
 
     /// Replaces the database. A server that cannot be reached any more ends the executor, with the reason.
-    fn reset(&mut self, at: At, report: Reporter) -> io::Result<Setup> {
+    fn reset(&mut self, at: CaseId, report: Reporter) -> io::Result<Setup> {
         self.recorder.note(at.block, u64::from(at.case), SETUP);
         self.obstacle = None;
         match self.timed(|s| s.connection.reset()) {
@@ -337,7 +327,7 @@ impl Executor {
     }
 
     /// Runs set-up statements. One that fails is left out, unless it is a table that the cases need.
-    fn apply(&mut self, statements: &[String], at: At) -> Setup {
+    fn apply(&mut self, statements: &[String], at: CaseId) -> Setup {
         for (number, statement) in statements.iter().enumerate() {
             self.recorder.note(at.block, u64::from(at.case), SETUP + number as u64);
             self.stats.statements += 1;
@@ -364,46 +354,90 @@ impl Executor {
         Setup::Usable
     }
 
-    fn judge(&mut self, round: &dyn Round, case: &TestCase, at: At, report: Reporter) -> io::Result<Outcome> {
-        let mut first: Option<BagHash> = None;
-        let mut differs = false;
+    /// Makes a case and runs it, as far as its database could be made.
+    fn case(&mut self, on: Place, program: &mut Program, report: Reporter) -> io::Result<Outcome> {
+        let Place { database, at, setup, broken } = on;
+        let case = database.case(&mut stream(self.config.seed, &[CASE_STREAM, at.block, u64::from(at.case)]));
+        program.clear();
+        case.program(program);
+        let tested = Tested { database, case: &case, program, at };
+        if let Some(error) = self.ended.take() {
+            let statements = statements(database, at.case);
+            let suspect = self.finding(tested, FindingKind::Crash, &statements, &Part::none());
+            server_ended(&error, Some(suspect), report)?;
+        }
+        self.stats.digest = self.stats.digest.wrapping_add(tested.digest());
+        match setup {
+            Setup::Usable => {
+                let outcome = self.run_case(tested, report)?;
+                self.learn(tested, report)?;
+                Ok(outcome)
+            }
+            Setup::Broken if !broken => self.examine(tested, Trigger::BrokenSetup, report),
+            Setup::Refused | Setup::Unusable | Setup::Broken => Ok(self.unmade(setup)),
+        }
+    }
+
+    /// Runs a case and compares what its steps return.
+    fn run_case(&mut self, tested: Tested, report: Reporter) -> io::Result<Outcome> {
+        let Tested { program, at, .. } = tested;
+        let mut bags = std::mem::take(&mut self.bags);
+        let mut rows = std::mem::take(&mut self.rows);
         self.ran.clear();
-        self.bags.clear();
-        for (number, query) in case.queries().iter().enumerate() {
+        bags.clear();
+        rows.clear();
+        let mut failed = None;
+        for (number, step) in program.steps().iter().enumerate() {
             self.recorder.note(at.block, u64::from(at.case), number as u64);
-            self.stats.statements += 1 + (query.before.len() + query.after.len()) as u64;
-            let query = Run::from(query);
-            match self.timed(|s| query.hash(s.connection.as_mut())) {
-                Ok(bag) => {
-                    differs |= *first.get_or_insert(bag) != bag;
+            self.stats.statements += 1 + (step.before.len() + step.after.len()) as u64;
+            let profile = self.session.profile.clone();
+            let earlier = |at: usize| rows.get(at)?.as_deref();
+            let ran = if program.needs_rows(number) {
+                let ran = self.timed(|s| interpret::rows(s.connection.as_mut(), &profile, step, &earlier));
+                ran.map(|rows| (BagHash::of(&rows), Some(rows)))
+            } else {
+                let ran = self.timed(|s| interpret::hash(s.connection.as_mut(), &profile, step, &earlier));
+                ran.map(|bag| (bag, None))
+            };
+            let (bag, kept) = match ran {
+                Ok((bag, kept)) => {
                     self.ran.push(number);
-                    self.bags.push(bag);
+                    (Some(bag), kept)
                 }
-                Err(error) if query.may_fail(&error) => {
+                Err(error) if may_fail(step, &error) => {
                     self.refused += 1;
                     self.stats.messages.count(LEFT_OUT, &error.message);
+                    (None, None)
                 }
-                Err(error) => return self.failed_query(round, case, at, (number, error), report),
-            }
+                Err(error) => {
+                    failed = Some((number, error));
+                    break;
+                }
+            };
+            bags.push(bag);
+            rows.push(kept);
         }
-        match self.ran.len() {
-            0 | 1 => Ok(Outcome::Skipped("nothing to compare with".to_owned())),
-            _ if differs => self.examine(round, case, at, Met::Difference, report),
-            _ => Ok(Outcome::Pass),
+        let compared = if failed.is_some() { Compared::Nothing } else { compared(program, &bags, &rows) };
+        (self.bags, self.rows) = (bags, rows);
+        match (failed, compared) {
+            (Some(failed), _) => self.failed_query(tested, failed, report),
+            (None, Compared::Nothing) => Ok(Outcome::Skipped("nothing to compare with".to_owned())),
+            (None, Compared::Differs) => self.examine(tested, Trigger::Difference, report),
+            (None, Compared::Holds) => Ok(Outcome::Pass),
         }
     }
 
     /// Notes what became of a case in which one filling has a subquery.
-    fn learn(&mut self, round: &dyn Round, case: &TestCase, report: Reporter) -> io::Result<()> {
+    fn learn(&mut self, tested: Tested, report: Reporter) -> io::Result<()> {
         let refusal = self.refusal.take();
         if self.config.learned.is_none() {
             return Ok(());
         }
-        let mut with = case.fills.iter().enumerate().filter(|(_, fill)| fill.has_subquery()).map(|(at, _)| at);
-        if let (Some(placeholder), None) = (with.next(), with.next())
-            && self.learning.note(round.class(), placeholder, refusal.is_some())
+        let class = tested.database.class();
+        if let Some(placeholder) = tested.case.only_subquery()
+            && self.learning.note(class, placeholder, refusal.is_some())
         {
-            let (build_id, class) = (self.session.build_id.clone(), round.class().to_owned());
+            let (build_id, class) = (self.session.build_id.clone(), class.to_owned());
             report(Report::Learned(Learned { build_id, class, placeholder, why: refusal.unwrap_or_default() }))?;
         }
         Ok(())
@@ -411,17 +445,15 @@ impl Executor {
 
     fn failed_query(
         &mut self,
-        round: &dyn Round,
-        case: &TestCase,
-        at: At,
+        tested: Tested,
         (number, error): (usize, EngineError),
         report: Reporter,
     ) -> io::Result<Outcome> {
         let class = error.class.to_string();
         match error.class {
-            ErrorClass::Semantic | ErrorClass::Unsupported | ErrorClass::Data => {
+            ErrorClass::Semantic | ErrorClass::Unsupported | ErrorClass::Data | ErrorClass::Unfit => {
                 self.stats.messages.count(&format!("skipped: {class}"), &error.message);
-                if error.class != ErrorClass::Data {
+                if matches!(error.class, ErrorClass::Semantic | ErrorClass::Unsupported) {
                     self.refusal = Some(error.message);
                 }
                 Ok(Outcome::Skipped(class))
@@ -431,74 +463,73 @@ impl Executor {
                 self.replaced |= error.class == ErrorClass::ConnectionLost;
                 Ok(Outcome::Warning(class))
             }
-            ErrorClass::Crash if self.shared => self.suspect(round, case, at, Some(number), &error, report),
+            ErrorClass::Crash if self.shared => self.suspect(tested, Some(number), &error, report),
             ErrorClass::Internal | ErrorClass::Crash | ErrorClass::Hang => {
-                self.examine(round, case, at, Met::Error(number, error), report)
+                self.examine(tested, Trigger::Error(number, error), report)
             }
         }
     }
 
     /// Repeats a failure in place, if it was of the case's queries, and on a fresh database, checks what the case rests on,
     /// repeats it in a new process, reduces and reports.
-    fn examine(
-        &mut self,
-        round: &dyn Round,
-        case: &TestCase,
-        at: At,
-        met: Met,
-        report: Reporter,
-    ) -> io::Result<Outcome> {
+    fn examine(&mut self, tested: Tested, met: Trigger, report: Reporter) -> io::Result<Outcome> {
         self.replaced = true;
-        let statements = statements(round, at.case);
-        let queries: Vec<Run> = case.queries().iter().map(Run::from).collect();
-        let mut runs = vec![self.first_run(&queries, &met)];
-        if !matches!(met, Met::BrokenSetup) {
-            let seen = results(self.session.connection.as_mut(), &queries);
-            let again = verdict(&queries, &seen);
-            if let Some((query, error)) = self.ended_in(&again) {
-                return self.suspect(round, case, at, query, &error, report);
+        let Tested { database, case, program, at } = tested;
+        let statements = statements(database, at.case);
+        let profile = self.session.profile.clone();
+        let (steps, checks) = (program.steps(), program.checks());
+        let mut runs = vec![self.first_run(steps, &met)];
+        if !matches!(met, Trigger::BrokenSetup) {
+            let seen = results(self.session.connection.as_mut(), &profile, steps);
+            let again = verdict(steps, checks, &seen);
+            if let Some((step, error)) = self.ended_in(&again) {
+                return self.suspect(tested, step, &error, report);
             }
-            let connection = self.session.connection.as_mut();
             // Within the tolerance of floats, or a difference that did not come again.
-            if again == Replay::Equal && differs_in_hash(connection, &queries) {
+            if again == Verdict::Holds && self.differs_in_hash(program, &seen) {
                 return Ok(Outcome::Pass);
             }
             runs.push(SeenRun { what: "again, on the same database".to_owned(), results: seen, sql: None });
-            if again == Replay::Equal {
-                return self.flaky(round, case, at, &statements, (met, runs), "did not repeat in place");
+            if again == Verdict::Holds {
+                return self.flaky(tested, &statements, (met, runs), "did not repeat in place");
             }
-        }
-        let (fresh, seen) = replay_seen(self.session.connection.as_mut(), &statements, &queries);
-        if let Some((query, error)) = self.ended_in(&fresh) {
-            return self.suspect(round, case, at, query, &error, report);
         }
         let connection = self.session.connection.as_mut();
-        runs.push(SeenRun { what: "on a database made anew".to_owned(), results: seen, sql: None });
-        let (kind, involved) = match &fresh {
-            Replay::Different { pair } => (FindingKind::WrongResult, vec![pair.0, pair.1]),
-            Replay::Broken { query, error } => (error.class.into(), query.iter().copied().collect()),
-            Replay::Equal | Replay::Void(_) => {
-                return self.flaky(round, case, at, &statements, (met, runs), "did not repeat on a fresh database");
+        let (fresh, seen) = interpret::run(connection, &profile, &statements, steps, checks);
+        if let Some((step, error)) = self.ended_in(&fresh) {
+            return self.suspect(tested, step, &error, report);
+        }
+        let connection = self.session.connection.as_mut();
+        runs.push(SeenRun { what: "on a database made anew".to_owned(), results: seen.clone(), sql: None });
+        let symptom = match &fresh {
+            Verdict::Violated { .. } => Symptom::WRONG_RESULT,
+            Verdict::Broken { error, .. } => Symptom::of(error),
+            Verdict::Holds | Verdict::Void(_) => {
+                return self.flaky(tested, &statements, (met, runs), "did not repeat on a fresh database");
             }
         };
-        let claims = if kind == FindingKind::WrongResult { round.claims(case, &involved) } else { Vec::new() };
-        if let Some(claim) = broken_claim(connection, &claims) {
+        let kind = symptom.kind;
+        let part = Part::of(program, &fresh);
+        let wrong = kind == FindingKind::WrongResult;
+        let assumptions = if wrong { case.assumptions(program, &part.involved()) } else { Vec::new() };
+        let rows = |at: usize| seen.get(at)?.rows();
+        if let Some(broken) = broken_assumption(connection, &profile, &assumptions, &rows) {
             // What is not the same twice is no wrong result; but the engine or the expression is, and somebody should look.
-            if let Some(twice) = unrepeated(connection, &claim.sql) {
-                let (sql, what) = (claim.sql.clone(), "one query, run twice".to_owned());
-                runs.push(SeenRun { what, results: twice.map(QueryResult::Rows).into(), sql: Some(sql) });
+            if let Some(twice) = unrepeated(connection, &profile, broken, &rows) {
+                let (sql, what) = (broken.sql.to_string(), "one query, run twice".to_owned());
+                runs.push(SeenRun { what, results: twice.map(StepResult::Rows).into(), sql: Some(sql) });
                 let why = "a query gives other rows the second time";
-                return self.flaky(round, case, at, &statements, (met, runs), why);
+                return self.flaky(tested, &statements, (met, runs), why);
             }
-            let claim = claim.text.split_once(':').map_or(claim.text.as_str(), |(claim, _)| claim);
-            return Ok(Outcome::Skipped(format!("a claim does not hold: {claim}")));
+            let text = broken.text.split_once(':').map_or(broken.text.as_str(), |(text, _)| text);
+            return Ok(Outcome::Skipped(format!("a claim does not hold: {text}")));
         }
-        let class = blamed(round, case, &involved).to_owned();
+        let class = tested.blamed(&part).to_owned();
         let mut written = false;
         let group = (class, kind);
         let max = self.config.findings_per_class_max;
         if self.reduced.get(&group).copied().unwrap_or_default() < max {
-            let unreduced = self.finding(round, case, at, kind, &statements, &involved);
+            let unreduced = self.finding(tested, kind, &statements, &part);
             let vanished = self.vanished.get(&group).copied().unwrap_or_default();
             if vanished >= max {
                 return Ok(Outcome::Warning(
@@ -509,20 +540,16 @@ impl Executor {
                 *self.vanished.entry(group).or_default() += 1;
                 let what = "in a process of its own: it did not show".to_owned();
                 runs.push(SeenRun { what, results: Vec::new(), sql: None });
-                return self.flaky(round, case, at, &statements, (met, runs), "did not repeat in a new process");
+                return self.flaky(tested, &statements, (met, runs), "did not repeat in a new process");
             }
             *self.reduced.entry(group).or_default() += 1;
             // Reducing takes a while and may end the process: what is known already is on disk meanwhile.
             let early = PathBuf::from(self.write(&unreduced, &self.config.out_dir)?.dir);
-            let mut finding = self.reduce(round, case, at, kind, statements, involved);
+            let mut finding = self.reduce(tested, symptom, statements, part);
             // What was reduced in this process may show in it only.
             if finding.id != unreduced.id && !self.comes_again(&finding, at)? {
                 finding = unreduced;
-                let connection = self.session.connection.as_mut();
-                if let Ok(failed) = make(connection, &finding.statements) {
-                    finding.refused = Some(failed.into_iter().map(|(at, _)| at).collect());
-                    note_results(connection, &mut finding.queries);
-                }
+                self.note_results(&mut finding);
             }
             fs::remove_dir_all(early)?;
             let kept = self.kept.entry((kind, finding.features.clone())).or_default();
@@ -536,8 +563,34 @@ impl Executor {
         Ok(Outcome::Fail(if written { kind.to_string() } else { format!("{kind}, one of many: not written") }))
     }
 
+    /// Whether the steps of a case whose checks hold have results with different hashes: floats within the tolerance.
+    fn differs_in_hash(&mut self, program: &Program, seen: &[StepResult]) -> bool {
+        let profile = self.session.profile.clone();
+        let connection = self.session.connection.as_mut();
+        let rows = |at: usize| seen.get(at)?.rows();
+        let mut hash = |at: &usize| match interpret::hash(connection, &profile, &program.steps()[*at], &rows) {
+            Err(error) if may_fail(&program.steps()[*at], &error) => None,
+            result => Some(result.ok()),
+        };
+        program.checks().iter().filter(|check| check.relation.by_hash()).any(|check| {
+            let hashes: Vec<Option<BagHash>> = check.steps.iter().filter_map(&mut hash).collect();
+            hashes.iter().any(|hash| Some(hash) != hashes.first())
+        })
+    }
+
+    /// Makes a finding's database, and notes which of its statements fail and what its queries do.
+    fn note_results(&mut self, finding: &mut Finding) {
+        let profile = self.session.profile.clone();
+        let connection = self.session.connection.as_mut();
+        let Ok(failed) = make(connection, &finding.statements) else { return };
+        finding.refused = Some(failed.into_iter().map(|(at, _)| at).collect());
+        let steps: Vec<Step> = finding.queries.iter().map(|query| query.step.clone()).collect();
+        let results = all_results(connection, &profile, &steps);
+        finding.queries.iter_mut().zip(results).for_each(|(query, result)| query.result = result);
+    }
+
     /// Whether a finding shows in a new process.
-    fn comes_again(&mut self, finding: &Finding, at: At) -> io::Result<bool> {
+    fn comes_again(&mut self, finding: &Finding, at: CaseId) -> io::Result<bool> {
         let scratch = self.config.recorder.with_extension("replay.json");
         let recorder = &mut self.recorder;
         let hang_after = Duration::from_millis(HANG_MS);
@@ -546,23 +599,24 @@ impl Executor {
         })
     }
 
-    /// What the queries of the present case did when the failure was met.
-    fn first_run(&self, queries: &[Run], met: &Met) -> SeenRun {
-        let mut results = vec![QueryResult::None; queries.len()];
-        if !matches!(met, Met::BrokenSetup) {
-            self.ran.iter().zip(&self.bags).for_each(|(at, bag)| results[*at] = (*bag).into());
+    /// What the steps of the present case did when the failure was met.
+    fn first_run(&self, steps: &[Step], met: &Trigger) -> SeenRun {
+        let mut results = vec![StepResult::None; steps.len()];
+        if !matches!(met, Trigger::BrokenSetup) {
+            let bags = results.iter_mut().zip(&self.bags);
+            bags.for_each(|(result, bag)| *result = bag.map_or(StepResult::None, Into::into));
         }
-        if let Met::Error(number, error) = met {
-            results[*number] = QueryResult::Error(error.clone());
+        if let Trigger::Error(number, error) = met {
+            results[*number] = StepResult::Error(error.clone());
         }
         SeenRun { what: "in the hunt".to_owned(), results, sql: None }
     }
 
-    /// The query, if it was one, and the error, if a shared server ended in a replay.
-    fn ended_in(&self, replay: &Replay) -> Option<(Option<usize>, EngineError)> {
-        match replay {
-            Replay::Broken { query, error } if self.shared && error.class == ErrorClass::Crash => {
-                Some((*query, error.clone()))
+    /// The step, if it was one, and the error, if a shared server ended when a case ran again.
+    fn ended_in(&self, verdict: &Verdict) -> Option<(Option<usize>, EngineError)> {
+        match verdict {
+            Verdict::Broken { step, error } if self.shared && error.class == ErrorClass::Crash => {
+                Some((*step, error.clone()))
             }
             _ => None,
         }
@@ -571,51 +625,44 @@ impl Executor {
     /// A shared server ended while a case ran: that is all that can be said here.
     fn suspect(
         &mut self,
-        round: &dyn Round,
-        case: &TestCase,
-        at: At,
-        query: Option<usize>,
+        tested: Tested,
+        step: Option<usize>,
         error: &EngineError,
         report: Reporter,
     ) -> io::Result<Outcome> {
-        let queries: Vec<usize> = query.map_or_else(Vec::new, |query| (0..=query).collect());
-        let mut suspect = self.finding(round, case, at, FindingKind::Crash, &statements(round, at.case), &queries);
+        let steps = step.map_or_else(Vec::new, |step| (0..=step).collect());
+        let part = Part { steps, violated: None };
+        let statements = statements(tested.database, tested.at.case);
+        let mut suspect = self.finding(tested, FindingKind::Crash, &statements, &part);
         if let Some(last) = suspect.queries.last_mut() {
-            last.result = QueryResult::Error(error.clone());
+            last.result = StepResult::Error(error.clone());
         }
         server_ended(error, Some(suspect), report).map(|()| Outcome::Pass)
     }
 
     fn flaky(
         &mut self,
-        round: &dyn Round,
-        case: &TestCase,
-        at: At,
+        tested: Tested,
         statements: &[String],
-        (met, runs): (Met, Vec<SeenRun>),
+        (met, runs): (Trigger, Vec<SeenRun>),
         why: &str,
     ) -> io::Result<Outcome> {
-        let queries: Vec<usize> = (0..case.queries().len()).collect();
-        let mut finding = self.finding(round, case, at, FindingKind::WrongResult, statements, &queries);
+        let part = Part { steps: (0..tested.program.steps().len()).collect(), violated: None };
+        let mut finding = self.finding(tested, FindingKind::WrongResult, statements, &part);
+        finding.checks = Some(tested.program.checks().to_vec());
         finding.runs = runs;
-        if let Met::Error(number, error) = met {
+        if let Trigger::Error(number, error) = met {
             finding.kind = error.class.into();
-            finding.queries[number].result = QueryResult::Error(error);
+            finding.queries[number].result = StepResult::Error(error);
             finding.seal();
         }
         self.write(&finding, &self.config.out_dir.join(FLAKY))?;
         Ok(Outcome::Warning(format!("flaky: {why}")))
     }
 
-    fn reduce(
-        &mut self,
-        round: &dyn Round,
-        case: &TestCase,
-        at: At,
-        kind: FindingKind,
-        statements: Vec<String>,
-        involved: Vec<usize>,
-    ) -> Finding {
+    fn reduce(&mut self, tested: Tested, symptom: Symptom, statements: Vec<String>, part: Part) -> Finding {
+        let Tested { database, case, at, .. } = tested;
+        let kind = symptom.kind;
         let recorder = &mut self.recorder;
         let protected = self.session.profile.start.clone();
         let (profile, enforced) = (self.session.profile.clone(), self.session.capabilities.enforced);
@@ -627,76 +674,65 @@ impl Executor {
         };
         let mut reduction = Reduction {
             connection: self.session.connection.as_mut(),
-            round,
+            profile: &profile,
+            database,
             statements,
             protected,
             keeps: &mut keeps,
             case: case.clone(),
-            kind,
-            queries: involved,
+            symptom,
+            part,
             attempts: REDUCE_ATTEMPTS_MAX,
             tick: &mut || recorder.note(at.block, u64::from(at.case), 0),
             until: self.until,
         };
         reduction.run();
-        let Reduction { statements, case, queries, .. } = reduction;
-        let mut finding = self.finding(round, &case, at, kind, &statements, &queries);
+        let Reduction { statements, case, part, .. } = reduction;
+        let mut program = Program::default();
+        case.program(&mut program);
+        let mut finding = self.finding(Tested { case: &case, program: &program, ..tested }, kind, &statements, &part);
         finding.reduced = true;
-        let connection = self.session.connection.as_mut();
         // With the settings that it has, and none of a session before.
-        let renewed = connection.renew().is_ok();
+        let renewed = self.session.connection.renew().is_ok();
         if kind == FindingKind::WrongResult {
-            let runs: Vec<Run> = finding.queries.iter().map(Run::from).collect();
+            let (steps, checks) = part.cut(&program);
             let until = self.until;
             let in_time = move |_: &&_| until.is_none_or(|until| clock::now() < until);
-            let switches = self.session.capabilities.switches.iter().map(AsRef::as_ref).take_while(in_time);
+            let switches = self.session.capabilities.switches.iter().take_while(in_time);
             let mut tick = || self.recorder.note(at.block, u64::from(at.case), 0);
-            finding.cured_by = cured_by(connection, &statements, &runs, switches, &mut tick);
+            let connection = self.session.connection.as_mut();
+            finding.cured_by = cured_by(connection, &profile, &statements, (&steps, &checks), switches, &mut tick);
         }
-        if renewed && let Ok(failed) = make(connection, &statements) {
-            finding.refused = Some(failed.into_iter().map(|(at, _)| at).collect());
-            note_results(connection, &mut finding.queries);
+        if renewed {
+            self.note_results(&mut finding);
         }
         finding.seal();
         finding
     }
 
-    fn finding(
-        &self,
-        round: &dyn Round,
-        case: &TestCase,
-        at: At,
-        kind: FindingKind,
-        statements: &[String],
-        queries: &[usize],
-    ) -> Finding {
-        let class = blamed(round, case, queries).to_owned();
-        let queries: Vec<FindingQuery> = queries
-            .iter()
-            .map(|q| &case.queries()[*q])
-            .map(|q| FindingQuery {
-                member: q.member + 1,
-                context: round.context(q).map(str::to_owned),
-                before: q.before.clone(),
-                sql: q.sql.clone(),
-                parameters: q.parameters.clone(),
-                after: q.after.clone(),
-                switch: q.switch.as_deref().cloned(),
-                optional: q.optional,
-                result: QueryResult::None,
+    fn finding(&self, tested: Tested, kind: FindingKind, statements: &[String], part: &Part) -> Finding {
+        let Tested { database, case, program, at } = tested;
+        let (steps, checks) = part.cut(program);
+        let queries: Vec<FindingQuery> = steps
+            .into_iter()
+            .map(|step| FindingQuery {
+                context: case.context(&step).map(str::to_owned),
+                // Members are numbered from 1 for people.
+                step: Step { member: step.member + 1, ..step },
+                result: StepResult::None,
             })
             .collect();
-        let texts = statements.iter().chain(queries.iter().flat_map(|q| q.before.iter().chain([&q.sql])));
-        let texts = texts.map(String::as_str);
+        let of_queries = queries.iter().flat_map(|query| query.step.before.iter().chain([&query.step.sql]));
+        let texts = statements.iter().map(String::as_str).chain(of_queries.map(Text::sql));
         let mut features = features(texts);
-        if queries.iter().any(|q| q.switch.is_some()) {
+        if queries.iter().any(|query| query.step.switch.is_some()) {
             features.push("optimizer switch".to_owned());
         }
         let mut finding = Finding {
             id: String::new(),
             kind,
-            oracle: round.oracle().to_owned(),
-            class,
+            oracle: database.oracle().to_owned(),
+            class: tested.blamed(part).to_owned(),
             dbms: self.config.dbms.clone(),
             version: self.session.version.clone(),
             build_id: self.session.build_id.clone(),
@@ -705,7 +741,8 @@ impl Executor {
             case: u64::from(at.case),
             statements: statements.to_vec(),
             queries,
-            fillings: case.fills.iter().map(Fill::describe).collect(),
+            checks: Some(checks),
+            fillings: case.describe(),
             features,
             cured_by: Vec::new(),
             reduced: false,
@@ -730,16 +767,21 @@ impl Executor {
     pub fn raw(&mut self, blocks: u64) -> Option<Stats> {
         let oracles = self.session.oracles.clone();
         let mut work = Vec::new();
+        let mut program = Program::default();
         for block in 0..blocks {
-            let round = oracles.round(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
-            let mut case = TestCase::default();
+            let database = oracles.database(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
             let mut queries = Vec::new();
             for number in 0..CASES_PER_EPOCH {
-                round.case(&mut stream(self.config.seed, &[CASE_STREAM, block, u64::from(number)]), &mut case);
-                let plain = case.queries().iter().filter(|q| q.switch.is_none() && q.before.is_empty());
-                queries.extend(plain.map(|q| q.sql.clone()));
+                let case = database.case(&mut stream(self.config.seed, &[CASE_STREAM, block, u64::from(number)]));
+                program.clear();
+                case.program(&mut program);
+                let plain = program
+                    .steps()
+                    .iter()
+                    .filter(|q| q.switch.is_none() && q.before.is_empty() && q.sql.holes().is_empty());
+                queries.extend(plain.map(|q| q.sql.sql().to_owned()));
             }
-            work.push((round.epochs()[0].clone(), queries));
+            work.push((database.epochs()[0].clone(), queries));
         }
         let connection = self.session.connection.as_mut();
         let (server, cpu) = (connection.server_cpu()?, clock::cpu_time());
@@ -761,13 +803,16 @@ impl Executor {
     /// Makes a case again without running it, up to a query if one is named.
     pub fn describe(&mut self, block: u64, case: u32, query: Option<usize>) -> Finding {
         let oracles = self.session.oracles.clone();
-        let round = oracles.round(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
-        let mut test = TestCase::default();
-        round.case(&mut stream(self.config.seed, &[CASE_STREAM, block, u64::from(case)]), &mut test);
-        let end = query.map_or(usize::MAX, |query| query + 1).min(test.queries().len());
-        let queries: Vec<usize> = (0..end).collect();
-        let statements = statements(round.as_ref(), case);
-        self.finding(round.as_ref(), &test, At { block, case }, FindingKind::Crash, &statements, &queries)
+        let database = oracles.database(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
+        let at = CaseId { block, case };
+        let case = database.case(&mut stream(self.config.seed, &[CASE_STREAM, block, u64::from(case)]));
+        let mut program = Program::default();
+        case.program(&mut program);
+        let end = query.map_or(usize::MAX, |query| query + 1).min(program.steps().len());
+        let part = Part { steps: (0..end).collect(), violated: None };
+        let statements = statements(database.as_ref(), at.case);
+        let tested = Tested { database: database.as_ref(), case: &case, program: &program, at };
+        self.finding(tested, FindingKind::Crash, &statements, &part)
     }
 }
 
@@ -778,7 +823,7 @@ fn server_ended(error: &EngineError, suspect: Option<Finding>, report: Reporter)
 }
 
 /// What went wrong at first.
-enum Met {
+enum Trigger {
     /// A statement that makes the database broke the engine.
     BrokenSetup,
     /// Results differ.
@@ -787,48 +832,101 @@ enum Met {
     Error(usize, EngineError),
 }
 
+/// Where a case is run.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    database: &'a dyn TestDatabase,
+    at: CaseId,
+    /// Whether the database could be made.
+    setup: Setup,
+    /// Whether it broke the engine for a case before.
+    broken: bool,
+}
+
+/// A case with what it is on.
+#[derive(Clone, Copy)]
+struct Tested<'a, 'd> {
+    database: &'d dyn TestDatabase,
+    case: &'a SharedCase<'d>,
+    program: &'a Program,
+    at: CaseId,
+}
+
+impl<'a, 'd: 'a> Tested<'a, 'd> {
+    /// The class that a failure of a part of the case counts for.
+    fn blamed(&self, part: &Part) -> &'a str {
+        let steps: Vec<&Step> = part.involved().into_iter().map(|at| &self.program.steps()[at]).collect();
+        self.case.blamed(&steps).unwrap_or_else(|| self.database.class())
+    }
+
+    /// A hash of everything it runs, so that two campaigns can be compared case by case in any order.
+    fn digest(&self) -> u64 {
+        let mut hash = DefaultHasher::new();
+        hash.write_u64(self.at.block);
+        hash.write_u32(self.at.case);
+        if self.at.case.is_multiple_of(CASES_PER_EPOCH) {
+            for statement in self.database.epochs().iter().flatten() {
+                hash.write(statement.as_bytes());
+            }
+        }
+        let add = |hash: &mut DefaultHasher, text: &Text| match text.holes() {
+            [] => hash.write(text.sql().as_bytes()),
+            _ => hash.write(text.to_string().as_bytes()),
+        };
+        for step in self.program.steps() {
+            step.before.iter().for_each(|text| add(&mut hash, text));
+            step.parameters.iter().for_each(|literal| hash.write(literal.as_bytes()));
+            add(&mut hash, &step.sql);
+            hash.write(step.switch.as_ref().map_or("", |switch| &switch.name).as_bytes());
+        }
+        hash.finish()
+    }
+}
+
+/// What comparing the results of a case in the hot loop shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compared {
+    /// No check has two results.
+    Nothing,
+    Holds,
+    /// Hashes differ, or a relation does not hold: to be looked at.
+    Differs,
+}
+
+/// Compares results: by their hashes where these decide, by rows elsewhere.
+fn compared(program: &Program, bags: &[Option<BagHash>], rows: &[Option<Vec<Row>>]) -> Compared {
+    let mut compared = Compared::Nothing;
+    for check in program.checks() {
+        let differs = if check.relation.by_hash() {
+            let mut ran = check.steps.iter().filter_map(|at| bags[*at]);
+            let Some(first) = ran.next() else { continue };
+            let mut others = ran.peekable();
+            if others.peek().is_none() {
+                continue;
+            }
+            others.any(|bag| bag != first)
+        } else {
+            if check.steps.iter().any(|at| rows[*at].is_none()) {
+                continue;
+            }
+            check.violation(|at| rows[at].as_deref()).is_some()
+        };
+        if differs {
+            return Compared::Differs;
+        }
+        compared = Compared::Holds;
+    }
+    compared
+}
+
 /// The batch of set-up statements that a case comes after.
-fn epoch_of(case: u32, round: &dyn Round) -> usize {
-    ((case / CASES_PER_EPOCH) as usize).min(round.epochs().len().saturating_sub(1))
+fn epoch_of(case: u32, database: &dyn TestDatabase) -> usize {
+    ((case / CASES_PER_EPOCH) as usize).min(database.epochs().len().saturating_sub(1))
 }
 
 /// All statements that make the database of a case.
-fn statements(round: &dyn Round, case: u32) -> Vec<String> {
-    round.epochs()[..=epoch_of(case, round)].concat()
-}
-
-/// Whether the results, equal under the rules of comparison, have different hashes: floats within the tolerance.
-fn differs_in_hash(connection: &mut dyn Connection, queries: &[Run]) -> bool {
-    let mut hashes = queries.iter().filter_map(|query| match query.hash(connection) {
-        Err(error) if query.may_fail(&error) => None,
-        result => Some(result.ok()),
-    });
-    let first = hashes.next().flatten();
-    hashes.any(|hash| hash != first)
-}
-
-/// The class that a failure of these queries of a case counts for.
-fn blamed<'a>(round: &'a dyn Round, case: &TestCase, queries: &[usize]) -> &'a str {
-    let queries: Vec<&TestQuery> = queries.iter().map(|at| &case.queries()[*at]).collect();
-    round.blamed(&queries)
-}
-
-/// A hash of everything a case runs, so that two campaigns can be compared case by case in any order.
-fn digest(at: At, round: &dyn Round, case: &TestCase) -> u64 {
-    let mut hash = DefaultHasher::new();
-    hash.write_u64(at.block);
-    hash.write_u32(at.case);
-    if at.case.is_multiple_of(CASES_PER_EPOCH) {
-        for statement in round.epochs().iter().flatten() {
-            hash.write(statement.as_bytes());
-        }
-    }
-    for query in case.queries() {
-        query.before.iter().chain(&query.parameters).for_each(|text| hash.write(text.as_bytes()));
-        hash.write(query.sql.as_bytes());
-        hash.write(query.switch.as_ref().map_or("", |switch| &switch.name).as_bytes());
-    }
-    hash.finish()
+fn statements(database: &dyn TestDatabase, case: u32) -> Vec<String> {
+    database.epochs()[..=epoch_of(case, database)].concat()
 }
 
 fn nanos(duration: std::time::Duration) -> u64 {

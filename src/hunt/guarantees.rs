@@ -6,9 +6,9 @@
 
 use crate::compare::Row;
 use crate::dbms::Connection;
+use crate::interpret;
 use crate::sql::profile::{ColumnType, OWN_GUARANTEES, Profile};
 use crate::sql::types::{SqlType, Value};
-use crate::triage::confirm;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What must come of a query.
@@ -188,7 +188,7 @@ const DIVIDED_SUMS: [Experiment; 2] = [
 pub fn not_kept(connection: &mut dyn Connection, profile: &Profile) -> BTreeMap<String, String> {
     let all: BTreeSet<&String> = profile.guarantees.union(&profile.guarantees_without_division).collect();
     let mut broken = BTreeMap::new();
-    if let Err(error) = confirm::build(connection, &setup(profile)) {
+    if let Err(error) = interpret::build(connection, &setup(profile)) {
         let why = format!("the tables of the experiments cannot be made: {error}");
         return all.into_iter().map(|name| (name.clone(), why.clone())).collect();
     }
@@ -265,7 +265,7 @@ fn other_types(connection: &mut dyn Connection, profile: &Profile) -> Option<Str
         let column = ColumnType::Class(ty);
         let mut statements = profile.start.clone();
         statements.push(format!("CREATE TABLE g_typed(a {})", profile.declared(&column)));
-        if let Err(error) = confirm::build(connection, &statements) {
+        if let Err(error) = interpret::build(connection, &statements) {
             return Some(error.to_string());
         }
         for literal in profile.literals(&column) {
@@ -293,7 +293,7 @@ fn null_key(connection: &mut dyn Connection, profile: &Profile) -> Option<String
     {
         let mut statements = profile.start.clone();
         statements.push(format!("CREATE TABLE {}", table.replace("#INT", int)));
-        if let Err(error) = confirm::build(connection, &statements) {
+        if let Err(error) = interpret::build(connection, &statements) {
             return Some(error.to_string());
         }
         // Where it is an alias of the row's identity, it gets a value.
@@ -316,7 +316,7 @@ fn texts_are_themselves(connection: &mut dyn Connection, profile: &Profile) -> b
     let query = "SELECT (SELECT COUNT(*) FROM c) AS q, (SELECT COUNT(*) FROM c WHERE a = 'a') AS r, \
                  (SELECT COUNT(*) FROM v WHERE a = 'a') AS s, (SELECT COUNT(*) FROM c, v WHERE c.a = v.a) AS t";
     let expected = [3, 0, 0, 3].map(Value::Int);
-    confirm::build(connection, &statements).is_ok() && connection.rows(query).is_ok_and(|rows| rows == [expected])
+    interpret::build(connection, &statements).is_ok() && connection.rows(query).is_ok_and(|rows| rows == [expected])
 }
 
 #[cfg(test)]

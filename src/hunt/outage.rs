@@ -5,12 +5,11 @@
 //! bug. A server that does not come back leaves the last statements, and the hunt ends.
 
 use super::probe::{self, Opened};
-use super::protocol::FoundReport;
 use super::stats::Outcome;
 use super::supervisor::{HuntError, HuntPlan, keep, replay};
 use crate::clock;
 use crate::dbms::target::{Target, TargetError};
-use crate::triage::finding::{Finding, FindingKind};
+use crate::triage::finding::{Finding, FindingKind, FoundReport};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -104,6 +104,7 @@ pub fn finding(target: &Target, seed: u64, broken: &Broken) -> Finding {
         case: 0,
         statements: Vec::new(),
         queries: Vec::new(),
+        checks: Some(Vec::new()),
         fillings: Vec::new(),
         features: Vec::new(),
         reduced: true,

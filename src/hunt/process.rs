@@ -1,13 +1,13 @@
 //! Executor processes: starting them, speaking with them, watching them.
 
 use super::block::block_of;
-use super::protocol::{FoundReport, Order, Report};
+use super::protocol::{Order, Report};
 use super::recorder::{self, Position};
 use super::supervisor::HuntError;
 use crate::clock;
 use crate::config::{CLOSING_MS, ExecutorConfig, PASSWORD, START_MS, password, withhold};
 use crate::server::private::CRASH_SIGNALS;
-use crate::triage::finding::FindingKind;
+use crate::triage::finding::{FindingKind, FoundReport};
 use std::collections::VecDeque;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;

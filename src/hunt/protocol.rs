@@ -2,7 +2,7 @@
 
 use super::stats::Stats;
 use crate::config::Learned;
-use crate::triage::finding::Finding;
+use crate::triage::finding::{Finding, FoundReport};
 use serde::{Deserialize, Serialize};
 
 /// From the supervisor. After the configuration, which is the first line.
@@ -80,25 +80,4 @@ pub struct Ready {
     /// What the user should know about how it was made ready.
     #[serde(default)]
     pub notes: Vec<String>,
-}
-
-/// A finding as the hunt's summary lists it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FoundReport {
-    /// Its identifier.
-    pub id: String,
-    /// What kind of failure.
-    pub kind: String,
-    /// The oracle.
-    pub oracle: String,
-    /// The class.
-    pub class: String,
-    /// Its directory.
-    pub dir: String,
-    /// What makes it vanish, or its class: findings of one kind and cause are taken for one bug.
-    #[serde(default)]
-    pub cause: String,
-    /// Characters of its statements and queries.
-    #[serde(default)]
-    pub size: usize,
 }

@@ -12,12 +12,10 @@ use crate::corpus::validate::{self, SnippetVerdict};
 use crate::dbms::target::{Target, TargetError};
 use crate::dbms::{Connection, EngineError, ErrorClass};
 use crate::generate::{Capabilities, Enforced};
-use crate::oracle::caq::CaqOracle;
-use crate::oracle::consistency::Consistency;
-use crate::oracle::{Oracles, caq, consistency};
+use crate::interpret;
+use crate::oracle::{self, Oracles, Registration, Setting};
 use crate::sql::profile::{ColumnType, Profile, ProfileError};
 use crate::sql::types::SqlType;
-use crate::triage::confirm;
 use crate::triage::finding::FindingKind;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -152,7 +150,7 @@ impl Session {
         let profile = not_kept.keys().fold(profile, |profile, name| Arc::new(profile.without_guarantee(name)));
         tick();
         let mut memory = Memory::open(target, &mut places, connection.as_ref(), &profile);
-        confirm::build(connection.as_mut(), &profile.start).map_err(TargetError::from)?;
+        interpret::build(connection.as_mut(), &profile.start).map_err(TargetError::from)?;
         let mut ask = |connection: &mut dyn Connection, sql: &str| {
             tick();
             let answer = memory.recall(&[sql], || probe(connection, &profile, sql));
@@ -172,15 +170,13 @@ impl Session {
             switches: capabilities.switches.iter().map(|switch| switch.name.clone()).collect(),
             missing: missing.map(|probe| probe.name.clone()).collect(),
         };
-        let classes = if choice.wants(caq::NAME) {
+        let wanted: Vec<&Registration> =
+            oracle::ALL.iter().filter(|oracle| choice.wants(oracle.name, oracle.of_catalogue)).collect();
+        let of_catalogue = if wanted.iter().any(|oracle| oracle.of_catalogue) {
             catalogue::load_matching(&choice.source, &choice.classes)?.classes
         } else {
             Vec::new()
         };
-        let contexts = if choice.wants(consistency::NAME) { consistency::select(&choice.classes) } else { Vec::new() };
-        if classes.is_empty() && contexts.is_empty() {
-            return Err(SessionError::NoClass { patterns: choice.classes.join(", ") });
-        }
         let capabilities = Arc::new(capabilities);
         let mut built: Vec<String> = Vec::new();
         let mut missing_table = None;
@@ -190,7 +186,7 @@ impl Session {
             let mut run = || {
                 if built != statements {
                     tick();
-                    confirm::build(connection.as_mut(), statements)?;
+                    interpret::build(connection.as_mut(), statements)?;
                     built = statements.to_vec();
                     missing_table = first_refused_table(connection.as_mut(), statements);
                 }
@@ -218,14 +214,23 @@ impl Session {
             }
             refused.map_or(Ok(()), Err)
         };
-        let mut caq = CaqOracle::new(classes, assumed, capabilities.clone(), snippet_percent, &mut accepts);
-        let mut consistency = Consistency::new(contexts, capabilities.clone(), snippet_percent, &mut accepts);
+        let setting = || Setting {
+            capabilities: capabilities.clone(),
+            catalogue: &of_catalogue,
+            assumed,
+            patterns: &choice.classes,
+            snippet_percent,
+        };
+        let opened: Vec<_> = wanted.iter().filter_map(|oracle| (oracle.open)(setting(), &mut accepts)).collect();
+        if opened.is_empty() {
+            return Err(SessionError::NoClass { patterns: choice.classes.join(", ") });
+        }
         places.notes.extend(memory.cache.problem.take());
         drop(memory);
-        let mut unused = std::mem::take(&mut caq.unused);
-        unused.append(&mut consistency.unused);
-        let assumed = caq.assumed();
-        let oracles = Oracles::new(vec![Box::new(caq), Box::new(consistency)]);
+        let mut unused: BTreeMap<String, String> = BTreeMap::new();
+        opened.iter().for_each(|oracle| unused.extend(oracle.unused().clone()));
+        let assumed = opened.iter().map(|oracle| oracle.assumed()).sum();
+        let oracles = Oracles::new(opened);
         if oracles.classes().is_empty() {
             let (class, reason) = unused.pop_first().unwrap_or_default();
             return Err(SessionError::NoUsableClass { dialect: profile.name.clone(), class, reason });
@@ -263,7 +268,7 @@ fn counted(capabilities: &Capabilities, validated: usize, refused: &mut BTreeMap
 fn probe(connection: &mut dyn Connection, profile: &Profile, sql: &str) -> Probe {
     let result = match connection.rows(sql) {
         Err(error) if error.class == ErrorClass::ConnectionLost => {
-            confirm::build(connection, &profile.start).and_then(|()| connection.rows(sql))
+            interpret::build(connection, &profile.start).and_then(|()| connection.rows(sql))
         }
         result => result,
     };
@@ -398,7 +403,7 @@ fn enforced(connection: &mut dyn Connection, profile: &Profile) -> Enforced {
         let tables = tables.iter().map(|columns| format!("CREATE TABLE {}", columns.replace("INT", int)));
         let setup: Vec<String> = profile.start.iter().cloned().chain(tables).collect();
         let Some((last, first)) = statements.split_last() else { return false };
-        if confirm::build(connection, &setup).is_err() {
+        if interpret::build(connection, &setup).is_err() {
             return false;
         }
         first.iter().all(|statement| connection.execute(statement).is_ok())
@@ -512,7 +517,7 @@ fn validated(
             continue;
         }
         if !std::mem::replace(&mut ready, true) {
-            confirm::build(connection, &setup).map_err(TargetError::from)?;
+            interpret::build(connection, &setup).map_err(TargetError::from)?;
         }
         tick();
         cache.add(&CacheLine { snippet: at, verdict: None });
@@ -520,7 +525,7 @@ fn validated(
         let mut verdict = validate::validate(connection, profile, &snippets[at]);
         if lost(&verdict) {
             // It was the one before, as a rule.
-            confirm::build(connection, &setup).map_err(TargetError::from)?;
+            interpret::build(connection, &setup).map_err(TargetError::from)?;
             verdict = validate::validate(connection, profile, &snippets[at]);
         }
         cache.add(&CacheLine { snippet: at, verdict: Some(verdict.clone()) });

@@ -1,5 +1,6 @@
 //! Outcomes and counters.
 
+use crate::sql::error::in_general;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -104,12 +105,6 @@ impl Messages {
         all.truncate(max);
         all
     }
-}
-
-/// A message without names and numbers, on one line.
-pub fn in_general(message: &str) -> String {
-    let names = |word: &&str| !word.contains(|c: char| c.is_ascii_digit() || "\"'`".contains(c));
-    message.split_whitespace().filter(names).collect::<Vec<_>>().join(" ")
 }
 
 /// What was done for one oracle.

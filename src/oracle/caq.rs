@@ -1,6 +1,6 @@
 //! The `caq` oracle: all members of a class return the same bag (Argus paper, section 6, Algorithm 2).
 
-use super::{Accepts, Claim, Expected, Oracle, Round, TestCase};
+use super::{Accepts, Case, Oracle, Registration, Setting, SharedCase, TestDatabase};
 use crate::caq::class::OracleClass;
 use crate::caq::fill::{Fill, TableFill};
 use crate::caq::names::{Demand, PlaceholderKind};
@@ -9,16 +9,26 @@ use crate::corpus::snippet::Snippet;
 use crate::generate::database::{Database, database, tables};
 use crate::generate::expr::{ExprGenerator, Node, Want};
 use crate::generate::{Capabilities, ColumnInfo, TableInfo};
+use crate::program::{Assumption, Expected, Program, Relation};
 use crate::rng::{Rng, chance, pick, stream};
-use crate::sql::profile::{ColumnType, Kind, Profile, Typing, is_null};
+use crate::sql::profile::{ColumnType, Kind, Profile, Switch, Typing, is_null};
 use crate::sql::types::SqlType;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Its name.
 pub const NAME: &str = "caq";
+
+/// How the program knows it.
+pub const REGISTRATION: Registration = Registration {
+    name: NAME,
+    about: "all members of a proven class return the same rows",
+    of_catalogue: true,
+    open: |setting, accepts| (!setting.catalogue.is_empty()).then(|| Box::new(CaqOracle::new(setting, accepts)) as _),
+};
 
 /// Members of one case. More members of a class than this are drawn from case to case.
 const MEMBERS_PER_CASE: usize = 3;
@@ -50,20 +60,16 @@ pub struct CaqOracle {
     /// In how many of a hundred fillings a corpus snippet is taken rather than a generated expression.
     snippet_percent: u32,
     /// Classes and members that are not used here, and why.
-    pub unused: BTreeMap<String, String>,
+    unused: BTreeMap<String, String>,
 }
 
 impl CaqOracle {
     /// Selects the classes that can run on a target: written for its dialect, with assumptions it guarantees, and at
     /// least two members that are equivalent there and that `accepts` (a database's statements and a query) takes.
     /// Members without a proof are used only if `assumed` says so.
-    pub fn new(
-        classes: Vec<OracleClass>,
-        assumed: bool,
-        capabilities: Arc<Capabilities>,
-        snippet_percent: u32,
-        accepts: Accepts,
-    ) -> Self {
+    fn new(setting: Setting, accepts: Accepts) -> Self {
+        let Setting { capabilities, catalogue, assumed, snippet_percent, .. } = setting;
+        let classes = catalogue.to_vec();
         let profile = capabilities.profile.clone();
         let mut unused = BTreeMap::new();
         let mut usable = Vec::new();
@@ -110,11 +116,6 @@ impl CaqOracle {
         usable.sort_by_key(|(place, _)| *place);
         let classes = usable.into_iter().map(|(_, class)| class).collect();
         Self { capabilities, classes, snippet_percent, unused }
-    }
-
-    /// How many members are used that are not proven equivalent to the rest of their class.
-    pub fn assumed(&self) -> usize {
-        self.classes.iter().map(|c| c.assumed.len()).sum()
     }
 }
 
@@ -219,20 +220,28 @@ impl Oracle for CaqOracle {
         self.classes.iter().map(|c| c.class.name.as_str()).collect()
     }
 
-    fn round<'a>(&'a self, rng: &mut Rng) -> Box<dyn Round + 'a> {
+    fn unused(&self) -> &BTreeMap<String, String> {
+        &self.unused
+    }
+
+    fn assumed(&self) -> usize {
+        self.classes.iter().map(|c| c.assumed.len()).sum()
+    }
+
+    fn database<'a>(&'a self, rng: &mut Rng) -> Box<dyn TestDatabase + 'a> {
         let class = &self.classes[rng.random_range(0..self.classes.len())];
         let database = database(&class.class, &self.capabilities, rng);
-        Box::new(CaqRound { oracle: self, class, database })
+        Box::new(CaqDatabase { oracle: self, class, database })
     }
 }
 
-struct CaqRound<'a> {
+struct CaqDatabase<'a> {
     oracle: &'a CaqOracle,
     class: &'a UsableClass,
     database: Database,
 }
 
-impl CaqRound<'_> {
+impl CaqDatabase<'_> {
     fn profile(&self) -> &Profile {
         &self.oracle.capabilities.profile
     }
@@ -295,125 +304,11 @@ impl CaqRound<'_> {
         // NULL meets every demand: it is no ordinal.
         self.null(ty)
     }
-}
 
-/// Whether a generated expression meets the demands that can be seen in its tree.
-fn meets(node: &Node, demand: Demand) -> bool {
-    (!demand.no_collation || !node.collates())
-        && (!demand.no_constant || node.uses_own_column() || matches!(node, Node::Literal(text) if is_null(text)))
-        && (!demand.null_preserving || node.null_preserving())
-}
-
-/// A column of the table for each column of the snippet, of the same type; of any where only truth is taken.
-fn map_columns(snippet: &Snippet, table: &TableInfo, any: bool, rng: &mut Rng) -> Option<Vec<Arc<str>>> {
-    let pick_one = |(_, ty): &(String, ColumnType), rng: &mut Rng| {
-        let fits = |c: &&ColumnInfo| c.is_of(ty) && (c.binary || any);
-        let typed: Vec<&ColumnInfo> = table.columns.iter().filter(fits).collect();
-        match pick(rng, &typed).copied() {
-            Some(column) if !(any && chance(rng, 15)) => Some(column),
-            _ if any => pick(rng, &table.columns),
-            _ => None,
-        }
-    };
-    snippet.columns.iter().map(|column| pick_one(column, rng).map(|c| c.name.clone())).collect()
-}
-
-impl Round for CaqRound<'_> {
-    fn oracle(&self) -> &'static str {
-        NAME
-    }
-
-    fn class(&self) -> &str {
-        &self.class.class.name
-    }
-
-    fn epochs(&self) -> &[Vec<String>] {
-        &self.database.epochs
-    }
-
-    fn case(&self, rng: &mut Rng, case: &mut TestCase) {
-        case.clear();
-        for placeholder in 0..self.class.class.names.placeholders.len() {
-            let fill = self.fill(placeholder, rng);
-            case.fills.push(fill);
-        }
-        let mut members = self.class.members.clone();
-        if members.len() > MEMBERS_PER_CASE {
-            members.shuffle(rng);
-            members.truncate(MEMBERS_PER_CASE);
-        }
-        let capabilities = &self.oracle.capabilities;
-        for at in members {
-            let switch = match self.class.class.members[at].switch.as_deref() {
-                None => None,
-                Some("*") => pick(rng, &capabilities.switches),
-                Some(name) => capabilities.switch(name),
-            };
-            case.add_query(at, switch.cloned());
-        }
-        self.render(case);
-    }
-
-    fn render(&self, case: &mut TestCase) {
-        for query in &mut case.queries[..case.len] {
-            query.sql.clear();
-            self.class.class.members[query.member].template.render(&case.fills, &mut query.sql);
-        }
-    }
-
-    fn claims(&self, case: &TestCase, _queries: &[usize]) -> Vec<Claim> {
+    /// Simpler fillings of a placeholder that keep the constraints that can be seen without an engine.
+    fn simpler(&self, placeholder: usize, fill: &Fill) -> Vec<Fill> {
         let names = &self.class.class.names;
-        let mut claims = Vec::new();
-        for ((placeholder, fill), demand) in names.placeholders.iter().zip(&case.fills).zip(&self.class.class.demands) {
-            let PlaceholderKind::Expr { relation, ty } = placeholder.kind else { continue };
-            let demand = *demand;
-            // The placeholder's table as it is filled in this case, or the class's own table.
-            let filled = names.placeholders.iter().zip(&case.fills).find_map(|(p, f)| match (&p.kind, f) {
-                (PlaceholderKind::Table { relation: of }, Fill::Table(_)) if *of == relation => Some(f),
-                _ => None,
-            });
-            let source = match filled {
-                Some(Fill::Table(TableFill::Cte { query, .. })) => format!("({query})"),
-                Some(table) => {
-                    let mut text = String::new();
-                    table.render_table(&mut text);
-                    text
-                }
-                None => self.database.tables[relation].name.to_string(),
-            };
-            let mut expr = String::new();
-            fill.render_expr("c", &mut expr);
-            let is_type = !is_truth_value(demand, ty, self.profile());
-            claims.push(Claim {
-                text: if is_type {
-                    format!("{} is {ty} on every row: {expr}", placeholder.name)
-                } else {
-                    format!("{} has one value per row: {expr}", placeholder.name)
-                },
-                sql: format!("SELECT ({expr}), (SELECT COUNT(*) FROM {source} AS d) FROM {source} AS c"),
-                expected: if is_type { Expected::Type(ty) } else { Expected::RowCount },
-            });
-            // An aggregate over outer columns in disguise would turn the whole query into an aggregate.
-            claims.push(Claim {
-                text: format!("{} has no value without a row: {expr}", placeholder.name),
-                sql: format!("SELECT ({expr}) FROM {source} AS c WHERE 1 = 0"),
-                expected: Expected::NoRows,
-            });
-            // Generated expressions are NULL on a padded row by their operators; a snippet's claim is an observation.
-            if demand.null_preserving && matches!(fill, Fill::Snippet { .. }) {
-                claims.push(Claim {
-                    text: format!("{} is NULL on a padded row: {expr}", placeholder.name),
-                    sql: format!("SELECT ({expr}) FROM (SELECT 1 AS one) AS d LEFT JOIN {source} AS c ON 1 = 0"),
-                    expected: Expected::Null,
-                });
-            }
-        }
-        claims
-    }
-
-    fn simpler(&self, case: &TestCase, placeholder: usize) -> Vec<Fill> {
-        let names = &self.class.class.names;
-        match (&names.placeholders[placeholder].kind, &case.fills[placeholder]) {
+        match (&names.placeholders[placeholder].kind, fill) {
             (PlaceholderKind::Table { relation }, Fill::Table(fill)) => {
                 let plain = &self.database.table_fills[*relation];
                 let simple = |f: &&TableFill| matches!((f, fill), (TableFill::Name(a), TableFill::Name(b)) if a == b);
@@ -450,6 +345,151 @@ impl Round for CaqRound<'_> {
             }
             (PlaceholderKind::Table { .. }, _) => Vec::new(),
         }
+    }
+}
+
+/// Whether a generated expression meets the demands that can be seen in its tree.
+fn meets(node: &Node, demand: Demand) -> bool {
+    (!demand.no_collation || !node.collates())
+        && (!demand.no_constant || node.uses_own_column() || matches!(node, Node::Literal(text) if is_null(text)))
+        && (!demand.null_preserving || node.null_preserving())
+}
+
+/// A column of the table for each column of the snippet, of the same type; of any where only truth is taken.
+fn map_columns(snippet: &Snippet, table: &TableInfo, any: bool, rng: &mut Rng) -> Option<Vec<Arc<str>>> {
+    let pick_one = |(_, ty): &(String, ColumnType), rng: &mut Rng| {
+        let fits = |c: &&ColumnInfo| c.is_of(ty) && (c.binary || any);
+        let typed: Vec<&ColumnInfo> = table.columns.iter().filter(fits).collect();
+        match pick(rng, &typed).copied() {
+            Some(column) if !(any && chance(rng, 15)) => Some(column),
+            _ if any => pick(rng, &table.columns),
+            _ => None,
+        }
+    };
+    snippet.columns.iter().map(|column| pick_one(column, rng).map(|c| c.name.clone())).collect()
+}
+
+impl TestDatabase for CaqDatabase<'_> {
+    fn oracle(&self) -> &'static str {
+        NAME
+    }
+
+    fn class(&self) -> &str {
+        &self.class.class.name
+    }
+
+    fn epochs(&self) -> &[Vec<String>] {
+        &self.database.epochs
+    }
+
+    fn case<'a>(&'a self, rng: &mut Rng) -> SharedCase<'a> {
+        let placeholders = 0..self.class.class.names.placeholders.len();
+        let fills = placeholders.map(|placeholder| self.fill(placeholder, rng)).collect();
+        let mut members = self.class.members.clone();
+        if members.len() > MEMBERS_PER_CASE {
+            members.shuffle(rng);
+            members.truncate(MEMBERS_PER_CASE);
+        }
+        let capabilities = &self.oracle.capabilities;
+        let mut switched = |at: usize| match self.class.class.members[at].switch.as_deref() {
+            None => None,
+            Some("*") => pick(rng, &capabilities.switches).cloned(),
+            Some(name) => capabilities.switch(name).cloned(),
+        };
+        let members = members.into_iter().map(|at| (at, switched(at))).collect();
+        Rc::new(CaqCase { on: self, fills, members })
+    }
+}
+
+/// Members of a class with the same fillings.
+struct CaqCase<'a> {
+    on: &'a CaqDatabase<'a>,
+    /// What is put into each placeholder.
+    fills: Vec<Fill>,
+    /// Positions of the members, each with the switch that is turned while it runs.
+    members: Vec<(usize, Option<Arc<Switch>>)>,
+}
+
+impl<'a> Case<'a> for CaqCase<'a> {
+    fn program(&self, into: &mut Program) {
+        for (at, switch) in &self.members {
+            let step = into.add_step(*at, switch.clone());
+            self.on.class.class.members[*at].template.render(&self.fills, step.sql.sql_mut());
+        }
+        into.add_check(Relation::EqualBag, 0..self.members.len());
+    }
+
+    fn describe(&self) -> Vec<String> {
+        self.fills.iter().map(Fill::describe).collect()
+    }
+
+    fn only_subquery(&self) -> Option<usize> {
+        let mut with = self.fills.iter().enumerate().filter(|(_, fill)| fill.has_subquery()).map(|(at, _)| at);
+        with.next().filter(|_| with.next().is_none())
+    }
+
+    fn parts(&self) -> usize {
+        self.fills.len()
+    }
+
+    fn smaller(&self, part: usize) -> Vec<SharedCase<'a>> {
+        let with = |fill| {
+            let mut fills = self.fills.clone();
+            fills[part] = fill;
+            Rc::new(Self { on: self.on, fills, members: self.members.clone() }) as SharedCase<'a>
+        };
+        self.on.simpler(part, &self.fills[part]).into_iter().map(with).collect()
+    }
+
+    fn assumptions(&self, _program: &Program, _steps: &[usize]) -> Vec<Assumption> {
+        let CaqDatabase { oracle: _, class, database } = self.on;
+        let names = &class.class.names;
+        let mut assumptions = Vec::new();
+        for ((placeholder, fill), demand) in names.placeholders.iter().zip(&self.fills).zip(&class.class.demands) {
+            let PlaceholderKind::Expr { relation, ty } = placeholder.kind else { continue };
+            let demand = *demand;
+            // The placeholder's table as it is filled in this case, or the class's own table.
+            let filled = names.placeholders.iter().zip(&self.fills).find_map(|(p, f)| match (&p.kind, f) {
+                (PlaceholderKind::Table { relation: of }, Fill::Table(_)) if *of == relation => Some(f),
+                _ => None,
+            });
+            let source = match filled {
+                Some(Fill::Table(TableFill::Cte { query, .. })) => format!("({query})"),
+                Some(table) => {
+                    let mut text = String::new();
+                    table.render_table(&mut text);
+                    text
+                }
+                None => database.tables[relation].name.to_string(),
+            };
+            let mut expr = String::new();
+            fill.render_expr("c", &mut expr);
+            let is_type = !is_truth_value(demand, ty, self.on.profile());
+            assumptions.push(Assumption {
+                text: if is_type {
+                    format!("{} is {ty} on every row: {expr}", placeholder.name)
+                } else {
+                    format!("{} has one value per row: {expr}", placeholder.name)
+                },
+                sql: format!("SELECT ({expr}), (SELECT COUNT(*) FROM {source} AS d) FROM {source} AS c").into(),
+                expected: if is_type { Expected::Type(ty) } else { Expected::RowCount },
+            });
+            // An aggregate over outer columns in disguise would turn the whole query into an aggregate.
+            assumptions.push(Assumption {
+                text: format!("{} has no value without a row: {expr}", placeholder.name),
+                sql: format!("SELECT ({expr}) FROM {source} AS c WHERE 1 = 0").into(),
+                expected: Expected::NoRows,
+            });
+            // Generated expressions are NULL on a padded row by their operators; a snippet's is an observation.
+            if demand.null_preserving && matches!(fill, Fill::Snippet { .. }) {
+                assumptions.push(Assumption {
+                    text: format!("{} is NULL on a padded row: {expr}", placeholder.name),
+                    sql: format!("SELECT ({expr}) FROM (SELECT 1 AS one) AS d LEFT JOIN {source} AS c ON 1 = 0").into(),
+                    expected: Expected::Null,
+                });
+            }
+        }
+        assumptions
     }
 }
 

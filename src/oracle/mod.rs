@@ -1,128 +1,65 @@
-//! What can be checked. One file per oracle, one trait: given a random generator, produce a database and test cases.
+//! What can be checked. An oracle makes databases and cases on them; a case is a [`Program`].
 //!
-//! Oracles are pure. They say which statements to run and how the results must relate; [`crate::hunt`] runs them.
+//! Oracles are pure. They say what to run and what must hold; [`crate::interpret`] runs it. To add one: a file here, a line
+//! in [`ALL`], and the faults that only it shows in the self-test.
 
 pub mod caq;
 pub mod consistency;
 
-use crate::caq::fill::Fill;
+use crate::caq::class::OracleClass;
+use crate::generate::Capabilities;
+use crate::program::{Assumption, Program, Step};
 use crate::rng::Rng;
-use crate::sql::profile::Switch;
 use rand::RngExt as _;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
-/// One query of a test case.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TestQuery {
-    /// Its text.
-    pub sql: String,
-    /// The optimizer switch that is turned while it runs.
-    pub switch: Option<Arc<Switch>>,
-    /// Position of what it is an instance of: a member of the class, a context.
-    pub member: usize,
-    /// Statements that make what it reads.
-    pub before: Vec<String>,
-    /// Statements that remove that again.
-    pub after: Vec<String>,
-    /// Literals whose values are bound to its parameters.
-    pub parameters: Vec<String>,
-    /// Whether the case goes on without it where the engine refuses it.
-    pub optional: bool,
-}
+/// A case on a database that is there as long as `'a`.
+pub trait Case<'a> {
+    /// Writes the steps and the checks.
+    fn program(&self, into: &mut Program);
 
-/// Queries whose results must be the same bag of rows on the current database.
-#[derive(Debug, Clone, Default)]
-pub struct TestCase {
-    /// The queries, at least two. The vector is reused from case to case; only `len` are valid.
-    queries: Vec<TestQuery>,
-    len: usize,
-    /// What was put into the placeholders.
-    pub fills: Vec<Fill>,
-    /// The row that the case is about, where it is about one.
-    pub row: Option<usize>,
-}
+    /// What it was made of, as reports show it.
+    fn describe(&self) -> Vec<String>;
 
-impl TestCase {
-    /// Empties the case, keeping its memory.
-    pub fn clear(&mut self) {
-        self.len = 0;
-        self.fills.clear();
-        self.row = None;
+    /// What a check between these steps of its program rests on.
+    fn assumptions(&self, program: &Program, steps: &[usize]) -> Vec<Assumption>;
+
+    /// How many parts it has that become smaller each by itself.
+    fn parts(&self) -> usize;
+
+    /// Cases in which a part is smaller by one step and everything else is the same, the most promising first. They have as
+    /// many steps and the same checks.
+    fn smaller(&self, part: usize) -> Vec<SharedCase<'a>>;
+
+    /// What a step is an instance of, where that is no member of a class.
+    fn context(&self, _step: &Step) -> Option<&str> {
+        None
     }
 
-    /// Adds a query and returns it, empty, to be written.
-    pub fn add_query(&mut self, member: usize, switch: Option<Arc<Switch>>) -> &mut TestQuery {
-        if self.len == self.queries.len() {
-            self.queries.push(TestQuery::default());
-        }
-        let query = &mut self.queries[self.len];
-        self.len += 1;
-        query.clear();
-        query.member = member;
-        query.switch = switch;
-        query.optional = false;
-        query
+    /// The class that a violation between these steps counts for, if it is not the database's. Where two disagree, most
+    /// others contradict the last.
+    fn blamed(&self, _steps: &[&Step]) -> Option<&str> {
+        None
     }
 
-    /// The queries.
-    pub fn queries(&self) -> &[TestQuery] {
-        &self.queries[..self.len]
+    /// The placeholder whose filling has a subquery, where no other one has: if the engine refuses the case, that is why.
+    fn only_subquery(&self) -> Option<usize> {
+        None
     }
 }
 
-impl TestQuery {
-    /// Empties its texts, keeping their memory.
-    fn clear(&mut self) {
-        self.sql.clear();
-        self.before.clear();
-        self.after.clear();
-        self.parameters.clear();
-    }
-}
-
-/// Something the equivalence rests on, to be checked on the case's own data before a difference is reported.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
-    /// In words.
-    pub text: String,
-    /// The query whose rows show it.
-    pub sql: String,
-    /// What every row must satisfy.
-    pub expected: Expected,
-}
-
-/// What the rows of a claim's query must satisfy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Expected {
-    /// Every value of the single column is of the type or NULL, and there are as many rows as the second column says.
-    Type(crate::sql::types::SqlType),
-    /// As many rows as the second column says.
-    RowCount,
-    /// Every value is NULL.
-    Null,
-    /// There are no rows.
-    NoRows,
-    /// They are those of this query, value by value and type by type.
-    Same(String),
-}
+/// A case that several hold.
+pub type SharedCase<'a> = Rc<dyn Case<'a> + 'a>;
 
 /// A database of one class and the cases on it.
-pub trait Round {
+pub trait TestDatabase {
     /// The name of the oracle.
     fn oracle(&self) -> &'static str;
 
     /// The class.
     fn class(&self) -> &str;
-
-    /// The class that a failure of these queries counts for. Where two disagree, most others contradict the last.
-    fn blamed(&self, _queries: &[&TestQuery]) -> &str {
-        self.class()
-    }
-
-    /// What a query is an instance of, where that is no member of a class.
-    fn context(&self, _query: &TestQuery) -> Option<&str> {
-        None
-    }
 
     /// Whether the reducer may take a column out of a table of this name, with its values.
     fn may_drop(&self, table: &str, column: &str) -> bool {
@@ -133,20 +70,11 @@ pub trait Round {
     /// Statements before the first cases, and before each further batch of cases.
     fn epochs(&self) -> &[Vec<String>];
 
-    /// Writes the next case into `case`. The generator alone decides what it is.
-    fn case(&self, rng: &mut Rng, case: &mut TestCase);
-
-    /// Rewrites the queries of `case` for its present fillings, after the reducer changed them.
-    fn render(&self, case: &mut TestCase);
-
-    /// What the equivalence of some queries of the case, by their positions, rests on.
-    fn claims(&self, case: &TestCase, queries: &[usize]) -> Vec<Claim>;
-
-    /// Simpler fillings of each placeholder that keep the constraints that can be seen without an engine.
-    fn simpler(&self, case: &TestCase, placeholder: usize) -> Vec<Fill>;
+    /// Makes a case. The generator alone decides what it is.
+    fn case<'a>(&'a self, rng: &mut Rng) -> SharedCase<'a>;
 }
 
-/// An oracle.
+/// An oracle, for one target.
 pub trait Oracle: Send + Sync {
     /// Its name, as users select it.
     fn name(&self) -> &'static str;
@@ -157,15 +85,49 @@ pub trait Oracle: Send + Sync {
     /// The classes it checks on this target.
     fn classes(&self) -> Vec<&str>;
 
+    /// Classes and members that are not used here, and why.
+    fn unused(&self) -> &BTreeMap<String, String>;
+
+    /// How many members it uses that are not proven equivalent to the rest of their class.
+    fn assumed(&self) -> usize {
+        0
+    }
+
     /// Makes a database of a random class.
-    fn round<'a>(&'a self, rng: &mut Rng) -> Box<dyn Round + 'a>;
+    fn database<'a>(&'a self, rng: &mut Rng) -> Box<dyn TestDatabase + 'a>;
 }
 
 /// Says whether the target takes a query on what statements make, or why not.
 pub type Accepts<'a> = &'a mut dyn FnMut(&[String], &str) -> Result<(), String>;
 
-/// The names of all oracles.
-pub const NAMES: [&str; 2] = [caq::NAME, consistency::NAME];
+/// What an oracle is made for.
+pub struct Setting<'a> {
+    /// What the target takes.
+    pub capabilities: Arc<Capabilities>,
+    /// The classes of the catalogue whose names were asked for.
+    pub catalogue: &'a [OracleClass],
+    /// Whether members of theirs without a proof are used.
+    pub assumed: bool,
+    /// Patterns of the names of classes; empty for all.
+    pub patterns: &'a [String],
+    /// In how many of a hundred places a corpus snippet is taken rather than a generated expression.
+    pub snippet_percent: u32,
+}
+
+/// An oracle as it is known to the program.
+pub struct Registration {
+    /// Its name, as users select it.
+    pub name: &'static str,
+    /// What it checks, in a line.
+    pub about: &'static str,
+    /// Whether its classes are those of the catalogue, so that whoever brings classes wants it.
+    pub of_catalogue: bool,
+    /// Makes it for a target; `None` if no class of its was asked for.
+    pub open: fn(Setting, Accepts) -> Option<Box<dyn Oracle>>,
+}
+
+/// All oracles.
+pub const ALL: [Registration; 2] = [caq::REGISTRATION, consistency::REGISTRATION];
 
 /// The oracles of a hunt. Each database is of one of them, as often as its share says.
 pub struct Oracles(Vec<Box<dyn Oracle>>);
@@ -187,7 +149,7 @@ impl Oracles {
     }
 
     /// Makes a database of a random class of a random oracle; there must be one.
-    pub fn round<'a>(&'a self, rng: &mut Rng) -> Box<dyn Round + 'a> {
+    pub fn database<'a>(&'a self, rng: &mut Rng) -> Box<dyn TestDatabase + 'a> {
         let [first, others @ ..] = self.0.as_slice() else { unreachable!("a hunt has an oracle") };
         let mut drawn = first;
         let mut shares = first.share();
@@ -197,6 +159,6 @@ impl Oracles {
                 drawn = oracle;
             }
         }
-        drawn.round(rng)
+        drawn.database(rng)
     }
 }

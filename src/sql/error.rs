@@ -15,6 +15,8 @@ pub enum ErrorClass {
     Limit,
     /// The engine says that it does not have this. Voids the case.
     Unsupported,
+    /// What a part of the case should be filled with cannot stand there. Not the engine's. Voids the case.
+    Unfit,
     /// The engine found itself broken: corruption, internal error, failed assertion. A finding.
     Internal,
     /// The connection ended and nothing shows that the engine is to blame. A warning.
@@ -39,10 +41,17 @@ impl fmt::Display for ErrorClass {
             Self::Data => "data error",
             Self::Limit => "statement limit",
             Self::Unsupported => "unsupported feature",
+            Self::Unfit => "no constant",
             Self::Internal => "internal error",
             Self::ConnectionLost => "connection lost",
             Self::Crash => "crash",
             Self::Hang => "hang",
         })
     }
+}
+
+/// A message without names and numbers, on one line.
+pub fn in_general(message: &str) -> String {
+    let names = |word: &&str| !word.contains(|c: char| c.is_ascii_digit() || "\"'`".contains(c));
+    message.split_whitespace().filter(names).collect::<Vec<_>>().join(" ")
 }

@@ -273,8 +273,8 @@ pub struct SnippetTable {
 }
 
 /// The type of a column.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub enum ColumnType {
     /// One that classes have.
     Class(SqlType),
@@ -285,6 +285,15 @@ pub enum ColumnType {
 impl From<String> for ColumnType {
     fn from(name: String) -> Self {
         SqlType::named(&name).map_or_else(|| Self::Other(name.as_str().into()), Self::Class)
+    }
+}
+
+impl From<ColumnType> for String {
+    fn from(ty: ColumnType) -> Self {
+        match ty {
+            ColumnType::Class(ty) => ty.to_string(),
+            ColumnType::Other(name) => name.to_string(),
+        }
     }
 }
 

@@ -3,9 +3,9 @@
 //! A finding is a directory of plain files: `case.json` has everything, `repro.sql` runs in the engine's own shell and
 //! `report.md` is for people. The directory appears at once, by a rename, so that a kill leaves no half of one.
 
-use crate::compare::{BagHash, Row};
-use crate::dbms::{EngineError, ErrorClass};
-use crate::hunt::protocol::FoundReport;
+use crate::dbms::ErrorClass;
+use crate::interpret::StepResult;
+use crate::program::{Check, Relation, Step, Text};
 use crate::sql::profile::{Profile, Switch, Wire};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write as _};
@@ -50,38 +50,13 @@ impl fmt::Display for FindingKind {
     }
 }
 
-/// What a query did when the finding was confirmed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum QueryResult {
-    /// Its rows.
-    Rows(Vec<Row>),
-    /// How many rows, and a hash of them: in the hunt nothing else is kept.
-    Hash {
-        /// Their number.
-        rows: u64,
-        /// Equal for equal rows.
-        hash: String,
-    },
-    /// It failed.
-    Error(EngineError),
-    /// It did not return, or was not reached.
-    None,
-}
-
-impl From<BagHash> for QueryResult {
-    fn from(bag: BagHash) -> Self {
-        Self::Hash { rows: bag.rows, hash: bag.digest() }
-    }
-}
-
 /// What queries returned in one of several runs that did not agree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeenRun {
     /// Which run it was.
     pub what: String,
     /// What each query did, in order.
-    pub results: Vec<QueryResult>,
+    pub results: Vec<StepResult>,
     /// The query, where it is not the finding's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<String>,
@@ -90,45 +65,68 @@ pub struct SeenRun {
 /// A query of a finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FindingQuery {
-    /// Position of the class member, from 1.
-    pub member: usize,
+    /// The query and what stands around it. Members of a class are numbered from 1 here.
+    #[serde(flatten)]
+    pub step: Step,
     /// What it is an instance of, where that is no member of a class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// Statements that make what it reads.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub before: Vec<String>,
-    /// Its text.
-    pub sql: String,
-    /// Literals whose values are bound to its parameters.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parameters: Vec<String>,
-    /// Statements that remove what was made before it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub after: Vec<String>,
-    /// The optimizer switch that is turned while it runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub switch: Option<Switch>,
-    /// Whether the others count without it where the engine refuses it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub optional: bool,
     /// What it did.
-    pub result: QueryResult,
+    pub result: StepResult,
 }
 
 impl FindingQuery {
-    /// The query and what stands around it, for the engine's own shell.
-    pub fn script(&self) -> String {
-        let mut out = String::new();
-        for (at, literal) in self.parameters.iter().enumerate() {
-            // The form of SQLite's shell; elsewhere statements bind parameters.
-            let _ = writeln!(out, ".parameter set ${} \"{}\"", at + 1, literal.replace('"', "\\\""));
-        }
-        for statement in self.before.iter().chain([&self.sql]).chain(&self.after) {
-            let _ = writeln!(out, "{statement};");
-        }
-        out
+    /// Bytes of the query.
+    fn size(&self) -> usize {
+        self.step.sql.sql().len()
     }
+}
+
+impl From<Step> for FindingQuery {
+    fn from(step: Step) -> Self {
+        Self { step, context: None, result: StepResult::None }
+    }
+}
+
+/// A query of these and what stands around it, for the engine's own shell, with what the results of the others put into
+/// it.
+pub fn script(queries: &[FindingQuery], at: usize, profile: &Profile) -> String {
+    let step = &queries[at].step;
+    let rows = |at: usize| queries.get(at)?.result.rows();
+    let filled = |text: &Text| text.filled(profile, rows).map_or_else(|_| text.to_string(), Into::into);
+    let mut out = String::new();
+    for (at, literal) in step.parameters.iter().enumerate() {
+        // The form of SQLite's shell; elsewhere statements bind parameters. Writing to a string cannot fail.
+        let _ = writeln!(out, ".parameter set ${} \"{}\"", at + 1, literal.replace('"', "\\\""));
+    }
+    let (begin, back) = if step.undone { (Some("BEGIN"), Some("ROLLBACK")) } else { (None, None) };
+    let before = step.before.iter().chain([&step.sql]).map(filled);
+    let all = begin.map(str::to_owned).into_iter().chain(before).chain(back.map(str::to_owned));
+    for statement in all.chain(step.after.iter().map(filled)) {
+        let _ = writeln!(out, "{statement};");
+    }
+    out
+}
+
+/// A finding as the hunt's summary lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundReport {
+    /// Its identifier.
+    pub id: String,
+    /// What kind of failure.
+    pub kind: String,
+    /// The oracle.
+    pub oracle: String,
+    /// The class.
+    pub class: String,
+    /// Its directory.
+    pub dir: String,
+    /// What makes it vanish, or its class: findings of one kind and cause are taken for one bug.
+    #[serde(default)]
+    pub cause: String,
+    /// Characters of its statements and queries.
+    #[serde(default)]
+    pub size: usize,
 }
 
 /// A failed check with all that is needed to show it again.
@@ -156,8 +154,12 @@ pub struct Finding {
     pub case: u64,
     /// Statements that make the database, in order.
     pub statements: Vec<String>,
-    /// Queries that must return the same bag of rows.
+    /// Its queries, in the order in which they run.
     pub queries: Vec<FindingQuery>,
+    /// What must hold between their results. Findings that were written before there was more than one relation have
+    /// nothing here: theirs must all be equal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Vec<Check>>,
     /// What was put into each placeholder.
     pub fillings: Vec<String>,
     /// SQL features of the case.
@@ -192,9 +194,11 @@ impl Finding {
         add(&self.version);
         self.statements.iter().for_each(|s| add(s));
         for query in &self.queries {
-            query.before.iter().chain(&query.parameters).for_each(|text| add(text));
-            add(&query.sql);
-            add(query.switch.as_ref().map_or("", |switch| &switch.name));
+            let Step { before, parameters, sql, switch, .. } = &query.step;
+            before.iter().for_each(|text| add(&text.to_string()));
+            parameters.iter().for_each(|text| add(text));
+            add(&sql.to_string());
+            add(switch.as_ref().map_or("", |switch| &switch.name));
         }
         hash.finalize().to_hex()[..12].clone_into(&mut self.id);
     }
@@ -208,7 +212,7 @@ impl Finding {
             class: self.class.clone(),
             dir: dir.display().to_string(),
             cause: self.cause(),
-            size: self.statements.iter().chain(self.queries.iter().map(|query| &query.sql)).map(String::len).sum(),
+            size: self.statements.iter().map(String::len).chain(self.queries.iter().map(FindingQuery::size)).sum(),
         }
     }
 
@@ -217,19 +221,42 @@ impl Finding {
         if self.cured_by.is_empty() { self.class.clone() } else { format!("right with {}", self.cured_by.join(", ")) }
     }
 
+    /// What must hold between the results of its queries.
+    pub fn checks(&self) -> Vec<Check> {
+        let all_equal = || vec![Check { relation: Relation::EqualBag, steps: (0..self.queries.len()).collect() }];
+        self.checks.clone().unwrap_or_else(all_equal)
+    }
+
     /// The relation between the queries that does not hold.
-    fn expectation(&self) -> &'static str {
+    fn expectation(&self) -> String {
         match self.kind {
             FindingKind::WrongResult => {
-                "All queries below must return the same bag of rows (in any order); they do not."
+                let checks = self.checks();
+                let words = checks.iter().map(|check| self.expected_by(check)).collect::<Vec<_>>().join("; ");
+                format!("{words}; they do not.")
             }
-            FindingKind::InternalError => "No statement or query below must report an internal error; one does.",
+            FindingKind::InternalError => {
+                "No statement or query below must report an internal error; one does.".to_owned()
+            }
             FindingKind::Crash | FindingKind::Hang if self.statements.is_empty() && self.queries.is_empty() => {
-                "An empty database must open."
+                "An empty database must open.".to_owned()
             }
-            FindingKind::Crash => "The statements and queries below must not end the engine.",
-            FindingKind::Hang => "The statements and queries below must end, or stop when interrupted.",
+            FindingKind::Crash => "The statements and queries below must not end the engine.".to_owned(),
+            FindingKind::Hang => "The statements and queries below must end, or stop when interrupted.".to_owned(),
         }
+    }
+
+    /// A check in words.
+    fn expected_by(&self, check: &Check) -> String {
+        let which = match check.steps.as_slice() {
+            all if all.len() == self.queries.len() => "All queries below".to_owned(),
+            [one, other] => format!("Queries {} and {}", one + 1, other + 1),
+            some => {
+                let numbers: Vec<String> = some.iter().map(|at| (at + 1).to_string()).collect();
+                format!("Queries {}", numbers.join(", "))
+            }
+        };
+        format!("{which} {}", check.relation.words())
     }
 
     /// A script for the engine's own shell.
@@ -259,12 +286,12 @@ impl Finding {
             for line in result_lines(&query.result) {
                 let _ = writeln!(out, "--   {line}");
             }
-            if let Some(switch) = &query.switch {
+            if let Some(switch) = &query.step.switch {
                 let _ = writeln!(out, "-- with the optimizer switch {}", switch.name);
                 out.push_str(&switch_lines(switch, true));
             }
-            out.push_str(&query.script());
-            if let Some(switch) = &query.switch {
+            out.push_str(&script(&self.queries, at, profile));
+            if let Some(switch) = &query.step.switch {
                 out.push_str(&switch_lines(switch, false));
             }
         }
@@ -327,16 +354,16 @@ impl Finding {
         for (at, query) in self.queries.iter().enumerate() {
             let _ = match &query.context {
                 Some(context) => write!(out, "\n## Query {} ({context})\n\n", at + 1),
-                None => write!(out, "\n## Query {} (member {} of the class)\n\n", at + 1, query.member),
+                None => write!(out, "\n## Query {} (member {} of the class)\n\n", at + 1, query.step.member),
             };
-            if let Some(switch) = &query.switch {
+            if let Some(switch) = &query.step.switch {
                 let _ = write!(out, "Run with the optimizer switch {}:\n\n```sql\n", switch.name);
                 let _ = write!(out, "{}```\n\n", switch_lines(switch, true));
             }
             let _ = write!(
                 out,
                 "```sql\n{}```\n\nReturned:\n\n```\n{}\n```\n",
-                query.script(),
+                script(&self.queries, at, profile),
                 result_lines(&query.result).join("\n")
             );
         }
@@ -405,11 +432,11 @@ fn switch_lines(switch: &Switch, on: bool) -> String {
 const ROWS_PRINTED_MAX: usize = 50;
 
 /// What a query did, as lines to be printed.
-pub fn result_lines(result: &QueryResult) -> Vec<String> {
+pub fn result_lines(result: &StepResult) -> Vec<String> {
     match result {
-        QueryResult::Rows(rows) if rows.is_empty() => vec!["no rows".to_owned()],
-        QueryResult::Hash { rows, hash } => vec![format!("{rows} rows, of which only a hash was kept: {hash}")],
-        QueryResult::Rows(rows) => {
+        StepResult::Rows(rows) if rows.is_empty() => vec!["no rows".to_owned()],
+        StepResult::Hash { rows, hash } => vec![format!("{rows} rows, of which only a hash was kept: {hash}")],
+        StepResult::Rows(rows) => {
             let mut lines: Vec<String> = rows
                 .iter()
                 .take(ROWS_PRINTED_MAX)
@@ -420,8 +447,8 @@ pub fn result_lines(result: &QueryResult) -> Vec<String> {
             }
             lines
         }
-        QueryResult::Error(error) => format!("{}: {error}", error.class).lines().map(str::to_owned).collect(),
-        QueryResult::None => vec!["nothing: it did not return".to_owned()],
+        StepResult::Error(error) => format!("{}: {error}", error.class).lines().map(str::to_owned).collect(),
+        StepResult::None => vec!["nothing: it did not return".to_owned()],
     }
 }
 
@@ -549,20 +576,11 @@ impl FindingError {
 mod tests {
     use super::*;
     use crate::catalogue::profile;
+    use crate::dbms::EngineError;
     use crate::sql::types::Value;
 
     fn finding() -> Finding {
-        let query = |result| FindingQuery {
-            member: 1,
-            context: None,
-            before: Vec::new(),
-            sql: "SELECT 1".to_owned(),
-            parameters: Vec::new(),
-            after: Vec::new(),
-            switch: None,
-            optional: false,
-            result,
-        };
+        let query = |result| FindingQuery { result, ..Step { member: 1, ..Step::query("SELECT 1") }.into() };
         let error = EngineError::new(ErrorClass::Internal, "it is broken\ncaused by\nSELECT 2; a join");
         let mut finding = Finding {
             id: String::new(),
@@ -577,9 +595,10 @@ mod tests {
             case: 0,
             statements: vec!["CREATE TABLE t(a)".to_owned()],
             queries: vec![
-                query(QueryResult::Error(error)),
-                query(QueryResult::Rows(vec![vec![Value::Text(b"1".to_vec()), Value::Int(1), Value::Null]])),
+                query(StepResult::Error(error)),
+                query(StepResult::Rows(vec![vec![Value::Text(b"1".to_vec()), Value::Int(1), Value::Null]])),
             ],
+            checks: Some(Vec::new()),
             fillings: Vec::new(),
             features: Vec::new(),
             cured_by: Vec::new(),

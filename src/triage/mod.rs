@@ -6,3 +6,4 @@ pub mod confirm;
 pub mod features;
 pub mod finding;
 pub mod reduce;
+pub mod symptom;

@@ -1,16 +1,18 @@
 //! Reduction: fewer statements, fewer rows, two queries, simpler fillings; the same kind of failure.
 //!
-//! Only what keeps the equivalence is changed: the database, and fillings on all queries alike. The members' own text is
-//! never touched, because it is what was shown to be equivalent. After a change of filling the claims are checked again.
-//! Settings, on which the equivalence may rest, go only if nothing that can be seen changes.
+//! Only what keeps the checks is changed: the database, and the case as its oracle says. What the checks rest on is asked
+//! again after every change. Settings, on which they may rest, go only if nothing that can be seen changes.
 
-use super::confirm::{Replay, Run, broken_claim, replay};
 use super::finding::FindingKind;
+use super::symptom::Symptom;
 use crate::clock;
 use crate::compare::Row;
 use crate::dbms::{Connection, EngineError, ErrorClass};
-use crate::oracle::{Round, TestCase};
+use crate::interpret::{StepResult, Verdict, all_results, broken_assumption, run};
+use crate::oracle::{SharedCase, TestDatabase};
+use crate::program::{Check, Program, Step};
 use crate::sql::lex::{Token, tokens};
+use crate::sql::profile::Profile;
 use std::time::Instant;
 
 /// Says whether an engine keeps what classes take for granted of it with these settings alone; the flag says whether foreign
@@ -18,23 +20,25 @@ use std::time::Instant;
 pub type Keeps<'a> = &'a mut dyn FnMut(&mut dyn Connection, &[String], bool) -> bool;
 
 /// A case while it is reduced.
-pub struct Reduction<'a> {
+pub struct Reduction<'a, 'd> {
     /// The connection; its database is replaced many times.
     pub connection: &'a mut dyn Connection,
-    /// The round the case is of.
-    pub round: &'a dyn Round,
-    /// Statements that make the database.
+    /// The dialect.
+    pub profile: &'a Profile,
+    /// The database the case is on.
+    pub database: &'d dyn TestDatabase,
+    /// Statements that make it.
     pub statements: Vec<String>,
     /// Settings that every database is made with. One that does not matter for what is seen goes at last.
     pub protected: Vec<String>,
     /// Says what keeps its promises.
     pub keeps: Keeps<'a>,
     /// The case.
-    pub case: TestCase,
-    /// What kind of failure it is, and must stay.
-    pub kind: FindingKind,
-    /// The two queries that disagree, or the one that fails.
-    pub queries: Vec<usize>,
+    pub case: SharedCase<'d>,
+    /// What is wrong, and must stay so.
+    pub symptom: Symptom,
+    /// The part of the program that shows it.
+    pub part: Part,
     /// Case runs left.
     pub attempts: usize,
     /// Told before each run, so that a watcher sees progress.
@@ -43,7 +47,51 @@ pub struct Reduction<'a> {
     pub until: Option<Instant>,
 }
 
-impl Reduction<'_> {
+/// A part of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Positions of its steps, with those whose rows they need.
+    pub steps: Vec<usize>,
+    /// Position of the check that is violated, and of the two steps between which it is.
+    pub violated: Option<(usize, (usize, usize))>,
+}
+
+impl Part {
+    /// No step.
+    pub fn none() -> Self {
+        Self { steps: Vec::new(), violated: None }
+    }
+
+    /// The part that a verdict speaks of.
+    pub fn of(program: &Program, verdict: &Verdict) -> Self {
+        let (involved, violated) = match verdict {
+            Verdict::Violated { check, pair } => (vec![pair.0, pair.1], Some((*check, *pair))),
+            Verdict::Broken { step, .. } => (step.iter().copied().collect(), None),
+            Verdict::Holds | Verdict::Void(_) => ((0..program.steps().len()).collect(), None),
+        };
+        Self { steps: program.with_sources(&involved), violated }
+    }
+
+    /// Positions of the steps that are to blame.
+    pub fn involved(&self) -> Vec<usize> {
+        match self.violated {
+            Some((_, pair)) => vec![pair.0, pair.1],
+            None => self.steps.last().copied().into_iter().collect(),
+        }
+    }
+
+    /// The steps and checks of it as a program of their own.
+    pub fn cut(&self, program: &Program) -> (Vec<Step>, Vec<Check>) {
+        let steps = self.steps.iter().map(|at| program.steps()[*at].moved(&self.steps)).collect();
+        let check = self.violated.map(|(check, pair)| {
+            let of_pair = Check { steps: vec![pair.0, pair.1], ..program.checks()[check].clone() };
+            of_pair.moved(&self.steps)
+        });
+        (steps, check.into_iter().collect())
+    }
+}
+
+impl<'d> Reduction<'_, 'd> {
     /// Reduces as far as the attempts reach.
     pub fn run(&mut self) {
         let reserve = SETTINGS_ATTEMPTS.min(self.attempts / 2);
@@ -59,19 +107,30 @@ impl Reduction<'_> {
             self.statements = split;
         }
         loop {
-            let before = (self.statements.len(), self.case.queries().iter().map(|q| q.sql.len()).sum::<usize>());
+            let before = (self.statements.len(), self.size());
             self.fewer_statements();
-            self.simpler_fillings();
+            self.smaller_case();
             self.fewer_columns();
-            let after = (self.statements.len(), self.case.queries().iter().map(|q| q.sql.len()).sum::<usize>());
-            if after == before || self.attempts == 0 {
+            if (self.statements.len(), self.size()) == before || self.attempts == 0 {
                 break;
             }
         }
     }
 
-    /// Whether the failure shows with these statements and this case, and every claim holds.
-    fn fails(&mut self, statements: &[String], case: &TestCase) -> bool {
+    /// The program of a case.
+    fn program(case: &SharedCase) -> Program {
+        let mut program = Program::default();
+        case.program(&mut program);
+        program
+    }
+
+    /// Bytes of the case's queries.
+    fn size(&self) -> usize {
+        Self::program(&self.case).steps().iter().map(|step| step.sql.sql().len()).sum()
+    }
+
+    /// Whether the failure shows with these statements and this case, and everything that it rests on holds.
+    fn fails(&mut self, statements: &[String], case: &SharedCase) -> bool {
         if self.until.is_some_and(|until| clock::now() >= until) {
             self.attempts = 0;
         }
@@ -80,20 +139,27 @@ impl Reduction<'_> {
         }
         self.attempts -= 1;
         (self.tick)();
-        let queries: Vec<Run> = self.queries.iter().map(|at| Run::from(&case.queries()[*at])).collect();
-        match replay(self.connection, statements, &queries) {
-            Replay::Different { .. } => {
-                self.kind == FindingKind::WrongResult
-                    && broken_claim(self.connection, &self.round.claims(case, &self.queries)).is_none()
+        let program = Self::program(case);
+        let (steps, checks) = self.part.cut(&program);
+        let (verdict, seen) = run(self.connection, self.profile, statements, &steps, &checks);
+        match verdict {
+            Verdict::Violated { .. } => {
+                let assumptions = case.assumptions(&program, &self.part.involved());
+                // The part's steps have other positions.
+                let rows = |at: usize| seen[self.part.steps.iter().position(|kept| *kept == at)?].rows();
+                self.symptom.kind == FindingKind::WrongResult
+                    && broken_assumption(self.connection, self.profile, &assumptions, &rows).is_none()
             }
             // Broken by the set-up alone, or by the one query.
-            Replay::Broken { query, error } => self.kind == error.class.into() && query.is_none() == queries.is_empty(),
-            Replay::Void(error) if error.class == ErrorClass::ConnectionLost => {
+            Verdict::Broken { step, error } => {
+                self.symptom == Symptom::of(&error) && step.is_none() == steps.is_empty()
+            }
+            Verdict::Void(error) if error.class == ErrorClass::ConnectionLost => {
                 // The server does not come back by being asked hundreds of times.
                 self.attempts = 0;
                 false
             }
-            Replay::Equal | Replay::Void(_) => false,
+            Verdict::Holds | Verdict::Void(_) => false,
         }
     }
 
@@ -126,7 +192,7 @@ impl Reduction<'_> {
         let mut at = 0;
         while at < self.statements.len() {
             let mut extra = 0;
-            let may_drop = |table: &str, column: &str| self.round.may_drop(table, column);
+            let may_drop = |table: &str, column: &str| self.database.may_drop(table, column);
             while let Some(fewer) = without_column(&self.statements, at, extra, may_drop) {
                 if self.fails(&fewer, &self.case.clone()) {
                     self.statements = fewer;
@@ -178,7 +244,7 @@ impl Reduction<'_> {
             return false;
         }
         // A crash is one with any settings.
-        if self.kind != FindingKind::WrongResult {
+        if self.symptom.kind != FindingKind::WrongResult {
             return true;
         }
         let foreign_keys = rest.iter().any(|statement| statement.contains("REFERENCES"));
@@ -188,7 +254,7 @@ impl Reduction<'_> {
 
     /// What statements, tables and queries do with these settings, in a new session.
     fn observe(&mut self, settings: &[String], rest: &[String]) -> Option<Vec<String>> {
-        if self.kind != FindingKind::WrongResult {
+        if self.symptom.kind != FindingKind::WrongResult {
             return Some(Vec::new());
         }
         (self.tick)();
@@ -210,32 +276,30 @@ impl Reduction<'_> {
         for table in rest.iter().filter_map(|statement| created_table(statement)) {
             seen.push(rows(self.connection.rows(&format!("SELECT * FROM {table}"))));
         }
-        for at in &self.queries {
-            seen.push(rows(Run::from(&self.case.queries()[*at]).rows(self.connection)));
+        let (steps, _) = self.part.cut(&Self::program(&self.case));
+        for result in all_results(self.connection, self.profile, &steps) {
+            seen.push(match result {
+                StepResult::Rows(some) => rows(Ok(some)),
+                StepResult::Error(error) => rows(Err(error)),
+                StepResult::Hash { .. } | StepResult::None => String::new(),
+            });
         }
         Some(seen)
     }
 
-    fn simpler_fillings(&mut self) {
-        for placeholder in 0..self.case.fills.len() {
-            while let Some(simpler) = self.simpler(placeholder) {
-                self.case = simpler;
+    /// Makes one part of the case after the other smaller.
+    fn smaller_case(&mut self) {
+        for part in 0..self.case.parts() {
+            while let Some(smaller) = self.smaller(part) {
+                self.case = smaller;
             }
         }
     }
 
-    /// The first simpler filling of a placeholder with which the case still fails.
-    fn simpler(&mut self, placeholder: usize) -> Option<TestCase> {
-        for fill in self.round.simpler(&self.case, placeholder) {
-            let mut case = self.case.clone();
-            case.fills[placeholder] = fill;
-            self.round.render(&mut case);
-            let statements = self.statements.clone();
-            if self.fails(&statements, &case) {
-                return Some(case);
-            }
-        }
-        None
+    /// The first case with a smaller part that still fails.
+    fn smaller(&mut self, part: usize) -> Option<SharedCase<'d>> {
+        let statements = self.statements.clone();
+        self.case.smaller(part).into_iter().find(|case| self.fails(&statements, case))
     }
 }
 

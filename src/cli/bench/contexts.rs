@@ -4,9 +4,11 @@ use crate::cli::Common;
 use crate::config::{ClassChoice, STATEMENT_LIMITS};
 use crate::dbms::target::Target;
 use crate::hunt::session::Session;
+use crate::interpret::{build, rows};
+use crate::oracle::Setting;
 use crate::oracle::consistency::{self, Consistency};
+use crate::program::Step;
 use crate::rng::stream;
-use crate::triage::confirm::{Run, build};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -38,7 +40,9 @@ pub(super) fn survey(dbms: &str, seed: u64, common: &Common) -> anyhow::Result<S
         let built = build(connection.as_mut(), statements);
         built.and_then(|()| connection.execute(sql)).map_err(|error| error.to_string())
     };
-    let oracle = Consistency::new(consistency::select(&[]), capabilities, 100, &mut accepts);
+    let profile = capabilities.profile.clone();
+    let setting = Setting { capabilities, catalogue: &[], assumed: false, patterns: &[], snippet_percent: 100 };
+    let oracle = Consistency::new(setting, &mut accepts);
     let (statements, cases) = oracle.survey(&mut stream(seed, &[]));
     let mut connection = target.open(&common.data_dir(), STATEMENT_LIMITS)?;
     let mut by_context: BTreeMap<&'static str, usize> = BTreeMap::new();
@@ -47,8 +51,8 @@ pub(super) fn survey(dbms: &str, seed: u64, common: &Common) -> anyhow::Result<S
         // Each on a database of its own: what a context leaves behind when it is refused, or the locks of many, would be in
         // the way of the next.
         build(connection.as_mut(), &statements)?;
-        let runs = |query: &&crate::oracle::TestQuery| Run::from(*query).rows(connection.as_mut()).is_ok();
-        let ran: Vec<_> = case.queries().iter().filter(runs).collect();
+        let runs = |step: &&Step| rows(connection.as_mut(), &profile, step, &|_| None).is_ok();
+        let ran: Vec<_> = case.steps().iter().filter(runs).collect();
         if ran.len() > 1 {
             covered += 1;
             comparisons += ran.len();

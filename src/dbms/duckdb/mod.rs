@@ -11,7 +11,7 @@ mod vectors;
 
 pub use api::LoadError;
 
-use super::{Connection, EngineError, ErrorClass, StatementLimits, number};
+use super::{Connection, EngineError, ErrorClass, StatementLimits, count_of, number};
 use crate::clock;
 use crate::compare::Row;
 use crate::sql::profile::Profile;
@@ -283,6 +283,11 @@ impl Connection for DuckDb {
                 Ok((0..rows).map(row).collect())
             }
         })?
+    }
+
+    /// The result of such a statement is the number.
+    fn change(&mut self, sql: &str) -> Result<Option<u64>, EngineError> {
+        Ok(count_of(&self.rows(sql)?))
     }
 
     fn types(&mut self, sql: &str) -> Result<Option<Vec<Option<SqlType>>>, EngineError> {

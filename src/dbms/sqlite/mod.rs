@@ -6,7 +6,7 @@ mod api;
 
 pub use api::LoadError;
 
-use super::{Connection, EngineError, ErrorClass, StatementLimits};
+use super::{Connection, EngineError, ErrorClass, StatementLimits, count_of};
 use crate::compare::{BagHash, Row, RowHash};
 use crate::sql::profile::Switch;
 use crate::sql::types::Value;
@@ -205,6 +205,11 @@ impl Connection for Sqlite {
 
     fn execute(&mut self, sql: &str) -> Result<(), EngineError> {
         self.run(sql, &[], |_, _, _| {})
+    }
+
+    fn change(&mut self, sql: &str) -> Result<Option<u64>, EngineError> {
+        self.execute(sql)?;
+        Ok(count_of(&self.rows("SELECT changes()")?))
     }
 
     fn query(&mut self, sql: &str) -> Result<BagHash, EngineError> {

@@ -1,9 +1,10 @@
 //! Filling the templates of contexts for one expression.
 
+use super::Consistency;
 use super::contexts::Context;
 use super::rows::{Database, TABLE};
-use super::{Consistency, TestQuery};
 use crate::corpus::snippet::Snippet;
+use crate::program::{Step, Text};
 use crate::sql::profile::ColumnType;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -17,13 +18,13 @@ pub(super) struct Site<'a> {
 }
 
 impl Site<'_> {
-    pub(super) fn write(&self, context: &Context, query: &mut TestQuery) {
-        let fill = |template: &&str| self.filled(template);
-        query.before.extend(context.before.iter().map(fill));
-        query.sql.push_str(&self.filled(context.sql));
-        query.after.extend(context.after.iter().map(fill));
+    pub(super) fn write(&self, context: &Context, step: &mut Step) {
+        let fill = |template: &&str| Text::from(self.filled(template));
+        step.before.extend(context.before.iter().map(fill));
+        step.sql.push_str(&self.filled(context.sql));
+        step.after.extend(context.after.iter().map(fill));
         if context.sql.contains("#P") {
-            query.parameters.extend(self.parameters());
+            step.parameters.extend(self.parameters());
         }
     }
 

@@ -2,9 +2,9 @@
 
 use super::forms::COLUMNS;
 use crate::dbms::{Connection, EngineError, ErrorClass};
+use crate::interpret::build;
 use crate::sql::profile::{Profile, Wire};
 use crate::sql::types::Value;
-use crate::triage::confirm::build;
 use prover::ir::Type;
 use prover::ir::number::{Engine as Dialect, Kind};
 use std::sync::Arc;
