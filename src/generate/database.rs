@@ -6,7 +6,6 @@
 
 use super::expr::{ExprGenerator, Node, Want};
 use super::{Capabilities, ColumnInfo, Literals, TableInfo, any_type, table};
-use crate::caq::class::OracleClass;
 use crate::caq::fill::TableFill;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::{ColumnType, Kind, Typing};
@@ -39,17 +38,27 @@ fn indexable(kind: Kind) -> Want {
     Want { kind, null_preserving: false, binary: false, subqueries: false, depth: 2 }
 }
 
-/// Statements that make tables for a class and nothing in them, and the tables.
-pub fn tables(class: &OracleClass, capabilities: &Capabilities, rng: &mut Rng) -> (Vec<String>, Vec<TableInfo>) {
-    let builder = Builder::with_tables(class, capabilities, rng);
+/// The tables of a database that is to be made.
+#[derive(Debug, Clone, Copy)]
+pub struct Relations<'a> {
+    /// The tables.
+    pub all: &'a [Table],
+    /// How many of them, the first ones, are a schema's own. The others have a table, a view, a derived table and a common
+    /// table expression each.
+    pub own: usize,
+}
+
+/// Statements that make tables and nothing in them, and the tables.
+pub fn tables(relations: Relations, capabilities: &Capabilities, rng: &mut Rng) -> (Vec<String>, Vec<TableInfo>) {
+    let builder = Builder::with_tables(relations, capabilities, rng);
     (builder.statements, builder.tables)
 }
 
-/// Makes a database for a class.
-pub fn database(class: &OracleClass, capabilities: &Capabilities, rng: &mut Rng) -> Database {
-    let mut builder = Builder::with_tables(class, capabilities, rng);
+/// Makes a database.
+pub fn database(relations: Relations, capabilities: &Capabilities, rng: &mut Rng) -> Database {
+    let mut builder = Builder::with_tables(relations, capabilities, rng);
     let mut parents: Vec<Rows> = Vec::new();
-    for relation in 0..class.names.relations.len() {
+    for relation in 0..relations.all.len() {
         let rows = builder.fill(relation, &parents, rng);
         parents.push(rows);
     }
@@ -84,7 +93,7 @@ fn unqualified(node: &Node) -> String {
 type Rows = Vec<Vec<Arc<str>>>;
 
 struct Builder<'a> {
-    class: &'a OracleClass,
+    relations: Relations<'a>,
     capabilities: &'a Capabilities,
     literals: Literals,
     statements: Vec<String>,
@@ -94,12 +103,18 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn with_tables(class: &'a OracleClass, capabilities: &'a Capabilities, rng: &mut Rng) -> Self {
+    fn with_tables(relations: Relations<'a>, capabilities: &'a Capabilities, rng: &mut Rng) -> Self {
         let literals = Literals::draw(&capabilities.profile, rng);
-        let mut builder =
-            Self { class, capabilities, literals, statements: Vec::new(), tables: Vec::new(), virtual_: Vec::new() };
+        let mut builder = Self {
+            relations,
+            capabilities,
+            literals,
+            statements: Vec::new(),
+            tables: Vec::new(),
+            virtual_: Vec::new(),
+        };
         builder.start(rng);
-        for relation in 0..class.names.relations.len() {
+        for relation in 0..relations.all.len() {
             builder.create(relation, rng);
         }
         builder
@@ -114,11 +129,11 @@ impl<'a> Builder<'a> {
     }
 
     fn relation(&self, relation: usize) -> &Table {
-        &self.class.names.relations[relation]
+        &self.relations.all[relation]
     }
 
     fn is_schema_table(&self, relation: usize) -> bool {
-        relation < self.class.schema.tables.len()
+        relation < self.relations.own
     }
 
     fn create(&mut self, relation: usize, rng: &mut Rng) {
@@ -196,7 +211,7 @@ impl<'a> Builder<'a> {
     /// Whether a foreign key of the class leads from the table or to it.
     fn is_linked(&self, relation: usize) -> bool {
         let refers = |table: &Table| table.foreign_keys.iter().any(|key| key.table == relation);
-        !self.relation(relation).foreign_keys.is_empty() || self.class.schema.tables.iter().any(refers)
+        !self.relation(relation).foreign_keys.is_empty() || self.relations.all[..self.relations.own].iter().any(refers)
     }
 
     /// A virtual table can stand for a table whose only column is an integer that nothing refers to.

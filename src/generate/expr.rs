@@ -6,7 +6,7 @@
 
 use super::{ColumnInfo, Literals, TableInfo, any_type};
 use crate::rng::{Rng, chance, pick};
-use crate::sql::profile::{ColumnType, Kind, OpPiece, Operator, Profile, is_null};
+use crate::sql::profile::{ColumnType, Kind, OpPiece, Operator, Profile, Typing, is_null};
 use crate::sql::types::{SqlType, Value};
 use rand::RngExt as _;
 use std::collections::{HashMap, HashSet};
@@ -102,6 +102,47 @@ impl Node {
         }
     }
 
+    /// Trees that are smaller by one step: an operator replaced by one of its operands, somewhere.
+    pub fn smaller(&self, profile: &Profile) -> Vec<Self> {
+        let Self::Operator { op, operands, inner } = self else { return Vec::new() };
+        let mut out = Vec::new();
+        for (at, operand) in operands.iter().enumerate() {
+            // An operand inside the subquery may name its table.
+            if !op.inner[at] {
+                out.push(operand.clone());
+            }
+            let mut smaller = operand.smaller(profile);
+            if matches!(operand, Self::Operator { .. }) {
+                let ty = match op.operands[at] {
+                    Kind::Typed(ty) => ty,
+                    Kind::Any | Kind::Same => SqlType::Int,
+                };
+                smaller.extend(plain_literals(ty, profile).into_iter().map(Self::Literal));
+            }
+            for replacement in smaller {
+                let mut operands = operands.clone();
+                operands[at] = replacement;
+                out.push(Self::Operator { op: op.clone(), operands, inner: inner.clone() });
+            }
+        }
+        out
+    }
+
+    /// The columns of the placeholder's own table that it uses, each once.
+    pub fn own_columns(&self) -> Vec<Arc<str>> {
+        let mut columns = Vec::new();
+        self.note_own_columns(&mut columns);
+        columns
+    }
+
+    fn note_own_columns(&self, columns: &mut Vec<Arc<str>>) {
+        match self {
+            Self::Column { level: 0, name } if !columns.contains(name) => columns.push(name.clone()),
+            Self::Column { .. } | Self::Literal(_) => {}
+            Self::Operator { operands, .. } => operands.iter().for_each(|operand| operand.note_own_columns(columns)),
+        }
+    }
+
     /// Whether the expression uses a column of the placeholder's own table.
     pub fn uses_own_column(&self) -> bool {
         match self {
@@ -127,6 +168,20 @@ impl Node {
             Self::Operator { op, operands, .. } => op.strict && operands.iter().any(Self::null_preserving),
         }
     }
+}
+
+/// The plainest literals of a type, NULL first. A number is of any type that numbers may stand for.
+pub fn plain_literals(ty: SqlType, profile: &Profile) -> Vec<Arc<str>> {
+    let mut plain = vec![profile.null(ty).as_str().into()];
+    match (profile.typing, ty) {
+        (Typing::Dynamic, SqlType::Int | SqlType::Boolean) => plain.extend(["1".into(), "0".into()]),
+        (Typing::Dynamic, _) => {}
+        (Typing::Static, _) => {
+            let literals = profile.literals(&ColumnType::Class(ty));
+            plain.extend(literals.iter().take(2).map(|literal| Arc::from(literal.as_str())));
+        }
+    }
+    plain
 }
 
 /// What is asked of an expression.

@@ -6,12 +6,12 @@ use crate::caq::fill::{Fill, TableFill};
 use crate::caq::names::{Demand, PlaceholderKind};
 use crate::caq::proof::Selection;
 use crate::corpus::snippet::Snippet;
-use crate::generate::database::{Database, database, tables};
-use crate::generate::expr::{ExprGenerator, Node, Want};
+use crate::generate::database::{Database, Relations, database, tables};
+use crate::generate::expr::{ExprGenerator, Node, Want, plain_literals};
 use crate::generate::{Capabilities, ColumnInfo, TableInfo};
 use crate::program::{Assumption, Expected, Program, Relation};
 use crate::rng::{Rng, chance, pick, stream};
-use crate::sql::profile::{ColumnType, Kind, Profile, Switch, Typing, is_null};
+use crate::sql::profile::{ColumnType, Kind, Profile, Switch, is_null};
 use crate::sql::types::SqlType;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
@@ -119,9 +119,14 @@ impl CaqOracle {
     }
 }
 
+/// The tables of a class.
+fn relations(class: &OracleClass) -> Relations<'_> {
+    Relations { all: &class.names.relations, own: class.schema.tables.len() }
+}
+
 /// Statements that make tables on which the members of a class can be tried, and the tables.
 fn trial_tables(class: &OracleClass, capabilities: &Capabilities, seed: u64) -> (Vec<String>, Vec<TableInfo>) {
-    tables(class, capabilities, &mut stream(seed, &[]))
+    tables(relations(class), capabilities, &mut stream(seed, &[]))
 }
 
 /// The members of these that run on the target, on tables without rows, with every expression NULL and every table a
@@ -230,7 +235,7 @@ impl Oracle for CaqOracle {
 
     fn database<'a>(&'a self, rng: &mut Rng) -> Box<dyn TestDatabase + 'a> {
         let class = &self.classes[rng.random_range(0..self.classes.len())];
-        let database = database(&class.class, &self.capabilities, rng);
+        let database = database(relations(&class.class), &self.capabilities, rng);
         Box::new(CaqDatabase { oracle: self, class, database })
     }
 }
@@ -321,7 +326,7 @@ impl CaqDatabase<'_> {
                 let demand = self.class.class.demands[placeholder];
                 let mut simpler: Vec<Node> = Vec::new();
                 match fill {
-                    Fill::Generated(node) => shrink(node, &mut simpler, self.profile()),
+                    Fill::Generated(node) => simpler.extend(node.smaller(self.profile())),
                     Fill::Snippet { columns, .. } => {
                         simpler.extend(columns.iter().map(|name| Node::Column { level: 0, name: name.clone() }));
                     }
@@ -490,44 +495,5 @@ impl<'a> Case<'a> for CaqCase<'a> {
             }
         }
         assumptions
-    }
-}
-
-/// The plainest literals of a type, NULL first. A number is of any type that numbers may stand for.
-fn plain_literals(ty: SqlType, profile: &Profile) -> Vec<Arc<str>> {
-    let mut plain = vec![profile.null(ty).as_str().into()];
-    match (profile.typing, ty) {
-        (Typing::Dynamic, SqlType::Int | SqlType::Boolean) => plain.extend(["1".into(), "0".into()]),
-        (Typing::Dynamic, _) => {}
-        (Typing::Static, _) => {
-            let literals = profile.literals(&ColumnType::Class(ty));
-            plain.extend(literals.iter().take(2).map(|literal| Arc::from(literal.as_str())));
-        }
-    }
-    plain
-}
-
-/// Trees that are smaller by one step: an operator replaced by one of its operands, somewhere.
-fn shrink(node: &Node, out: &mut Vec<Node>, profile: &Profile) {
-    let Node::Operator { op, operands, inner } = node else { return };
-    for (at, operand) in operands.iter().enumerate() {
-        // An operand inside the subquery may name its table.
-        if !op.inner[at] {
-            out.push(operand.clone());
-        }
-        let mut smaller = Vec::new();
-        shrink(operand, &mut smaller, profile);
-        if matches!(operand, Node::Operator { .. }) {
-            let ty = match op.operands[at] {
-                Kind::Typed(ty) => ty,
-                Kind::Any | Kind::Same => SqlType::Int,
-            };
-            smaller.extend(plain_literals(ty, profile).into_iter().map(Node::Literal));
-        }
-        for replacement in smaller {
-            let mut operands = operands.clone();
-            operands[at] = replacement;
-            out.push(Node::Operator { op: op.clone(), operands, inner: inner.clone() });
-        }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::compare::Row;
 use crate::sql::profile::{ColumnType, Profile, Wire};
-use crate::sql::types::Value;
+use crate::sql::types::{SqlType, Value};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write as _};
 use thiserror::Error;
@@ -26,6 +26,8 @@ pub struct Column {
 pub enum Fold {
     /// The value of the only row.
     Value(ColumnType),
+    /// The truth value of the only row, as a plain literal.
+    Truth,
     /// The values of the rows, with commas between them.
     List(ColumnType),
     /// The branches of a CASE that give each row's last value for the values before it, which these expressions have.
@@ -73,7 +75,7 @@ const ROWS_MAX: usize = 100;
 impl fmt::Display for Fold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Value(_) => "the value",
+            Self::Value(_) | Self::Truth => "the value",
             Self::List(_) => "the values",
             Self::Branches { .. } => "the value for each row",
             Self::Query(_) | Self::Rows(_) => "the rows",
@@ -91,7 +93,8 @@ impl Fold {
             return Err(Unfit::TooMany);
         }
         match self {
-            Self::Value(_) if rows.len() > 1 => Err(Unfit::ManyRows),
+            Self::Value(_) | Self::Truth if rows.len() > 1 => Err(Unfit::ManyRows),
+            Self::Truth => truth(&rows[0], profile, out),
             Self::Value(ty) | Self::List(ty) => separated(rows, ", ", out, |row, out| {
                 let [value] = row else { return Err(Unfit::Width) };
                 out.push_str(&expression(value, ty, profile)?);
@@ -114,6 +117,16 @@ impl Fold {
             }),
         }
     }
+}
+
+fn truth(row: &[Value], profile: &Profile, out: &mut String) -> Result<(), Unfit> {
+    match row {
+        [Value::Null] => out.push_str(&profile.null(SqlType::Boolean)),
+        [value @ (Value::Bool(_) | Value::Int(0 | 1))] => out.push_str(&value.to_string()),
+        [other] => return Err(Unfit::NoLiteral(format!("{other} as a truth value"))),
+        _ => return Err(Unfit::Width),
+    }
+    Ok(())
 }
 
 fn separated(
@@ -225,7 +238,6 @@ fn literal(value: &Value, wire: Wire) -> Option<String> {
 mod tests {
     use super::*;
     use crate::catalogue::profile;
-    use crate::sql::types::SqlType;
 
     fn class(ty: SqlType) -> ColumnType {
         ColumnType::Class(ty)
@@ -268,6 +280,15 @@ mod tests {
         assert_eq!(to(&Fold::Value(int.clone()), &[one(1), one(1)]), Err(Unfit::ManyRows));
         assert_eq!(to(&Fold::Value(int.clone()), &[row(1, "x")]), Err(Unfit::Width));
         assert_eq!(to(&Fold::List(int), &vec![one(1); ROWS_MAX + 1]), Err(Unfit::TooMany));
+    }
+
+    #[test]
+    fn a_truth_value_is_a_plain_literal() {
+        let of = |value: Value, dialect: &str| written(&Fold::Truth, &[vec![value]], dialect);
+        assert_eq!(of(Value::Int(1), "sqlite").as_deref(), Ok("1"));
+        assert_eq!(of(Value::Bool(false), "postgres").as_deref(), Ok("FALSE"));
+        assert_eq!(of(Value::Null, "sqlite").as_deref(), Ok("NULL"));
+        assert!(of(Value::Int(2), "sqlite").is_err() && of(Value::Text(b"a".to_vec()), "sqlite").is_err());
     }
 
     #[test]

@@ -77,7 +77,7 @@ const fn truth(name: &'static str, sql: &'static str) -> Context {
 pub const SCAN: Context = any("scan", "SELECT q0.k, (#E) FROM t AS q0#S");
 
 /// The others.
-pub const CONTEXTS: &[Context] = &[
+pub static CONTEXTS: &[Context] = &[
     Context { folds: false, ..folded("row-by-key", "SELECT q0.k, (#E) FROM t AS q0 WHERE q0.k = #K") },
     folded("folded", "SELECT #K, (#F)"),
     folded("folded-row", "SELECT q0.k, (#E) FROM (#R) AS q0"),
