@@ -200,7 +200,7 @@ pub struct Want {
 }
 
 /// The operators of a dialect, by the type of their results.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Grammar {
     by_result: HashMap<Kind, Vec<Arc<Operator>>>,
 }

@@ -88,7 +88,7 @@ impl Enforced {
 }
 
 /// What one version of an engine accepts, found out by probing it, and the snippets that hold on it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Capabilities {
     /// The dialect.
     pub profile: Arc<Profile>,
@@ -110,6 +110,8 @@ pub struct Capabilities {
     pub switches: Vec<Arc<Switch>>,
     /// The constraints that hold here.
     pub enforced: Enforced,
+    /// Whether changes of tables are undone by going back to where they began.
+    pub undoes: bool,
     /// Placeholders of classes, by position, whose fillings must have no subquery, as earlier campaigns found.
     pub without_subqueries: BTreeSet<(String, usize)>,
     /// Corpus snippets with validated claims.
@@ -184,6 +186,7 @@ impl Capabilities {
             generated_columns,
             switches,
             enforced,
+            undoes: false,
             without_subqueries: BTreeSet::new(),
             snippets,
             functions,

@@ -15,7 +15,7 @@ use crate::generate::{Capabilities, Enforced};
 use crate::interpret;
 use crate::oracle::{self, Oracles, Registration, Setting};
 use crate::sql::profile::{ColumnType, Profile, ProfileError};
-use crate::sql::types::SqlType;
+use crate::sql::types::{SqlType, Value};
 use crate::triage::finding::FindingKind;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -146,6 +146,7 @@ impl Session {
         let validated = snippets.len();
         tick();
         let enforced = enforced(connection.as_mut(), &profile);
+        let undoes = undoes(connection.as_mut(), &profile);
         let not_kept = guarantees::not_kept(connection.as_mut(), &profile);
         let profile = not_kept.keys().fold(profile, |profile, name| Arc::new(profile.without_guarantee(name)));
         tick();
@@ -162,6 +163,7 @@ impl Session {
         let mut capabilities =
             Capabilities::probe(profile.clone(), snippets, enforced, |sql| ask(connection.as_mut(), sql));
         let count = counted(&capabilities, validated, &mut refused_snippets);
+        capabilities.undoes = undoes;
         capabilities.without_subqueries = learned::on_build(learned, &connection.build_id());
         let missing = profile.probes.iter().filter(|probe| ask(connection.as_mut(), &probe.sql).is_none());
         let probed = Probed {
@@ -437,6 +439,27 @@ fn enforced(connection: &mut dyn Connection, profile: &Profile) -> Enforced {
             && refuses(&family, &[parent, one, "UPDATE p SET a = 2"])
             && refuses(&family, &[parent, one, "DELETE FROM p"]),
     }
+}
+
+/// Whether the engine undoes changes of a table, whole and broken off by an error.
+fn undoes(connection: &mut dyn Connection, profile: &Profile) -> bool {
+    let int = profile.declared(&ColumnType::Class(SqlType::Int));
+    let (create, insert) = (format!("CREATE TABLE c(a {int})"), "INSERT INTO c(a) VALUES (1)".to_owned());
+    let statements = [profile.start.as_slice(), &[create, insert]].concat();
+    if interpret::build(connection, &statements).is_err() {
+        return false;
+    }
+    let mut undone = |last: &str| {
+        let began = connection.begin().is_ok();
+        let changed =
+            ["UPDATE c SET a = a + 1", "INSERT INTO c(a) VALUES (7)"].map(|sql| connection.change(sql).is_ok());
+        let _ = connection.change(last);
+        began
+            && changed == [true, true]
+            && connection.roll_back().is_ok()
+            && connection.rows("SELECT a FROM c").is_ok_and(|rows| rows == [[Value::Int(1)]])
+    };
+    undone("DELETE FROM c") && undone("UPDATE nothing SET a = 1")
 }
 
 /// Whether a new session with these settings alone keeps what was seen to hold with those of the profile. Foreign keys

@@ -4,6 +4,7 @@
 //! in [`ALL`], and the faults that only it shows in the self-test.
 
 pub mod caq;
+pub mod coddtest;
 pub mod consistency;
 
 use crate::caq::class::OracleClass;
@@ -127,7 +128,7 @@ pub struct Registration {
 }
 
 /// All oracles.
-pub const ALL: [Registration; 2] = [caq::REGISTRATION, consistency::REGISTRATION];
+pub const ALL: [Registration; 3] = [caq::REGISTRATION, consistency::REGISTRATION, coddtest::REGISTRATION];
 
 /// The oracles of a hunt. Each database is of one of them, as often as its share says.
 pub struct Oracles(Vec<Box<dyn Oracle>>);

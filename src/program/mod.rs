@@ -98,6 +98,13 @@ impl Text {
         self.sql.push_str(sql);
     }
 
+    /// Adds another text, with its holes, to the end.
+    pub fn push_text(&mut self, text: &Self) {
+        let start = self.sql.len();
+        self.holes.extend(text.holes.iter().map(|hole| Hole { at: start + hole.at, ..hole.clone() }));
+        self.sql.push_str(&text.sql);
+    }
+
     /// Adds a hole to the end.
     pub fn push_hole(&mut self, step: usize, fold: Fold) {
         self.holes.push(Hole { at: self.sql.len(), step, fold });

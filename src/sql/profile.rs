@@ -70,6 +70,9 @@ pub struct Profile {
     /// The option of tables that hold every column to its declared type.
     #[serde(default)]
     pub strict_option: Option<String>,
+    /// Parts of such options under which changes of a table are not undone.
+    #[serde(default)]
+    pub not_undone: Vec<String>,
     /// What makes a column the primary key, repeated for a larger share.
     pub primary_keys: Vec<String>,
     /// The type name with which an integer key is another kind of table inside.
