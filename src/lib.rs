@@ -4,9 +4,9 @@
 //!
 //! ```text
 //! cli
-//!  └─ discover, hunt, triage
+//!  └─ discover, hunt, triage, interpret
 //!       └─ llm, dbms, store, server                            the outside world, behind traits
-//!            └─ oracle, generate, plan, caq, corpus, compare, sql     pure
+//!            └─ oracle, program, generate, plan, caq, corpus, compare, sql     pure
 //! ```
 
 pub mod caq;

@@ -11,7 +11,7 @@ use crate::hunt::breakage::Breakage;
 use crate::hunt::learned;
 use crate::hunt::process::{own_program, watch_progress};
 use crate::hunt::session::{Probed, Session};
-use crate::oracle::{caq, consistency};
+use crate::oracle;
 use crate::sql::profile::Wire;
 use anyhow::bail;
 use clap::{Args, Subcommand};
@@ -220,9 +220,13 @@ pub(super) fn check_here(dbms: &str, common: &Common, tick: &mut dyn FnMut()) ->
     session.notes.iter().for_each(|note| eprintln!("{note}"));
     let profile = &session.profile;
     println!("{target}: version {} ({})", session.version, session.build_id);
-    let contexts = session.oracles.classes_of(consistency::NAME);
-    println!("{} classes, {} corpus snippets", session.oracles.classes_of(caq::NAME).len(), session.snippets);
-    println!("{} contexts of expressions: {}", contexts.len(), contexts.join(", "));
+    println!("{} corpus snippets", session.snippets);
+    for oracle in &oracle::ALL {
+        let classes = session.oracles.classes_of(oracle.name);
+        // The catalogue has a command of its own that lists it.
+        let names = if oracle.of_catalogue { String::new() } else { format!(": {}", classes.join(", ")) };
+        println!("oracle {}, {}: {} classes{names}", oracle.name, oracle.about, classes.len());
+    }
     let types = profile.types.iter().map(|(ty, names)| format!("{ty}: {}", names.join(" or ")));
     println!("types: {}", types.collect::<Vec<_>>().join("; "));
     println!("other types of columns: {}", profile.other_types.keys().map(|k| &**k).collect::<Vec<_>>().join(", "));

@@ -2,7 +2,7 @@
 
 use super::{COULD_NOT_RUN, Common};
 use crate::dbms::planted::Fault;
-use crate::oracle::{caq, consistency};
+use crate::oracle::{caq, coddtest, consistency};
 use crate::triage::finding;
 use clap::Args;
 use std::fmt::Write as _;
@@ -33,7 +33,7 @@ const OTHERS: [(&str, &[&str]); 3] = [
 ];
 
 /// Every fault that a hunt must report: by which oracle, and as what kind of finding.
-const REPORTED: [(Fault, &str, &str); 13] = [
+const REPORTED: [(Fault, &str, &str); 15] = [
     (Fault::DropRow, caq::NAME, "wrong-result"),
     (Fault::DuplicateRow, caq::NAME, "wrong-result"),
     (Fault::NullToZero, caq::NAME, "wrong-result"),
@@ -47,6 +47,8 @@ const REPORTED: [(Fault, &str, &str); 13] = [
     (Fault::WrongPredicate, consistency::NAME, "wrong-result"),
     (Fault::PreviousRow, consistency::NAME, "wrong-result"),
     (Fault::GarbageBytes, consistency::NAME, "wrong-result"),
+    (Fault::WrongCase, coddtest::NAME, "wrong-result"),
+    (Fault::LostChange, coddtest::NAME, "wrong-result"),
 ];
 
 pub(super) fn run(args: &SelftestArgs) -> anyhow::Result<ExitCode> {
@@ -54,6 +56,7 @@ pub(super) fn run(args: &SelftestArgs) -> anyhow::Result<ExitCode> {
     let mut hunts = vec![
         (Fault::None, caq::NAME, None, BOTH),
         (Fault::None, consistency::NAME, None, BOTH),
+        (Fault::None, coddtest::NAME, None, BOTH),
         (Fault::Flaky, caq::NAME, None, BOTH),
     ];
     hunts.extend(REPORTED.map(|(fault, oracle, kind)| (fault, oracle, Some(kind), BOTH)));
@@ -89,8 +92,8 @@ fn problem(
     let cases = match fault {
         // A planted hang costs seconds and a crash a new process; one of them is enough.
         Fault::Hang | Fault::Crash => args.cases / 20,
-        // A case of contexts runs more queries.
-        _ if oracle == consistency::NAME => args.cases / 10,
+        // Their cases run more queries.
+        _ if oracle != caq::NAME => args.cases / 10,
         _ => args.cases,
     };
     let cases = cases.to_string();

@@ -46,10 +46,14 @@ pub enum Fault {
     PreviousRow,
     /// A sort gives bytes that nobody wrote, others each time.
     GarbageBytes,
+    /// A query with a CASE over constants loses its last row.
+    WrongCase,
+    /// A change of a table whose condition has a subquery is not made.
+    LostChange,
 }
 
 impl Fault {
-    const NAMES: [(Self, &'static str); 17] = [
+    const NAMES: [(Self, &'static str); 19] = [
         (Self::None, "none"),
         (Self::DropRow, "drop-row"),
         (Self::DuplicateRow, "duplicate-row"),
@@ -67,6 +71,8 @@ impl Fault {
         (Self::WrongPredicate, "wrong-predicate"),
         (Self::PreviousRow, "previous-row"),
         (Self::GarbageBytes, "garbage-bytes"),
+        (Self::WrongCase, "wrong-case"),
+        (Self::LostChange, "lost-change"),
     ];
 }
 
@@ -117,6 +123,8 @@ impl<C: Connection> Planted<C> {
             Fault::WrongPredicate => return sql.contains(" WHERE NOT (") && sql.contains(" UNION ALL "),
             Fault::PreviousRow => return sql.starts_with("SELECT q0.k, (") && sql.ends_with(" FROM t AS q0"),
             Fault::GarbageBytes => return sql.contains(" ORDER BY ("),
+            // As a value that was folded for each row.
+            Fault::WrongCase => return sql.contains("CASE WHEN (") && sql.contains(" THEN CAST(") && sql.contains(" WHERE "),
             _ => {}
         }
         // Probes and the validation of snippets are left alone, so that every fault meets the same cases.
@@ -135,7 +143,7 @@ impl<C: Connection> Planted<C> {
             Fault::Crash | Fault::Hang | Fault::InternalError => rare() && sql.starts_with("SELECT"),
             Fault::Flaky => self.queries.is_multiple_of(RARE),
             Fault::WornOut => filtered() && self.queries > MANY,
-            // Those of contexts were decided above.
+            // Those of contexts and of folded values were decided above; changes are no queries.
             Fault::None
             | Fault::Picky
             | Fault::WrongFolded
@@ -143,7 +151,9 @@ impl<C: Connection> Planted<C> {
             | Fault::WrongByKey
             | Fault::WrongPredicate
             | Fault::PreviousRow
-            | Fault::GarbageBytes => false,
+            | Fault::GarbageBytes
+            | Fault::WrongCase
+            | Fault::LostChange => false,
         }
     }
 }
@@ -203,8 +213,8 @@ impl<C: Connection> Connection for Planted<C> {
             return Ok(rows);
         }
         match self.fault {
-            Fault::None | Fault::Picky => {}
-            Fault::DropRow | Fault::Flaky | Fault::WornOut | Fault::WrongPredicate => drop(rows.pop()),
+            Fault::None | Fault::Picky | Fault::LostChange => {}
+            Fault::DropRow | Fault::Flaky | Fault::WornOut | Fault::WrongPredicate | Fault::WrongCase => drop(rows.pop()),
             Fault::DuplicateRow | Fault::WrongDistinct => rows.extend(rows.first().cloned()),
             Fault::NullToZero => {
                 for value in rows.iter_mut().flatten().filter(|v| **v == Value::Null) {
@@ -241,6 +251,9 @@ impl<C: Connection> Connection for Planted<C> {
     }
 
     fn change(&mut self, sql: &str) -> Result<Option<u64>, EngineError> {
+        if self.fault == Fault::LostChange && !sql.starts_with("INSERT") && sql.contains("(SELECT ") {
+            return Ok(Some(0));
+        }
         self.engine.change(sql)
     }
 

@@ -212,6 +212,15 @@ impl Connection for Sqlite {
         Ok(count_of(&self.rows("SELECT changes()")?))
     }
 
+    /// Some errors undo everything at once, as an interrupted change does (<https://sqlite.org/lang_transaction.html>,
+    /// "Response To Errors Within A Transaction").
+    fn roll_back(&mut self) -> Result<(), EngineError> {
+        match self.execute("ROLLBACK") {
+            Err(error) if error.message.contains("no transaction is active") => Ok(()),
+            other => other,
+        }
+    }
+
     fn query(&mut self, sql: &str) -> Result<BagHash, EngineError> {
         let mut bag = BagHash::default();
         self.run(sql, &[], |api, stmt, columns| {
