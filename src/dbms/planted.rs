@@ -124,7 +124,9 @@ impl<C: Connection> Planted<C> {
             Fault::PreviousRow => return sql.starts_with("SELECT q0.k, (") && sql.ends_with(" FROM t AS q0"),
             Fault::GarbageBytes => return sql.contains(" ORDER BY ("),
             // As a value that was folded for each row.
-            Fault::WrongCase => return sql.contains("CASE WHEN (") && sql.contains(" THEN CAST(") && sql.contains(" WHERE "),
+            Fault::WrongCase => {
+                return sql.contains("CASE WHEN (") && sql.contains(" THEN CAST(") && sql.contains(" WHERE ");
+            }
             _ => {}
         }
         // Probes and the validation of snippets are left alone, so that every fault meets the same cases.
@@ -214,7 +216,9 @@ impl<C: Connection> Connection for Planted<C> {
         }
         match self.fault {
             Fault::None | Fault::Picky | Fault::LostChange => {}
-            Fault::DropRow | Fault::Flaky | Fault::WornOut | Fault::WrongPredicate | Fault::WrongCase => drop(rows.pop()),
+            Fault::DropRow | Fault::Flaky | Fault::WornOut | Fault::WrongPredicate | Fault::WrongCase => {
+                drop(rows.pop())
+            }
             Fault::DuplicateRow | Fault::WrongDistinct => rows.extend(rows.first().cloned()),
             Fault::NullToZero => {
                 for value in rows.iter_mut().flatten().filter(|v| **v == Value::Null) {

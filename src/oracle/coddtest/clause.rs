@@ -59,6 +59,8 @@ pub(super) struct ClauseCase<'a> {
     sources: Vec<Source>,
     /// For UPDATE and DELETE the position of the table.
     target: usize,
+    /// Where φ is a join's condition, the position of the relation that is joined by it.
+    joined: usize,
     phi: Phi,
     usage: Usage,
     /// A further condition, and whether one of the two is enough.
@@ -74,18 +76,24 @@ pub(super) struct ClauseCase<'a> {
 impl<'a> ClauseCase<'a> {
     pub(super) fn draw(on: &'a CoddDatabase<'a>, place: Place, rng: &mut Rng) -> Self {
         let target = rng.random_range(0..on.own);
-        let sources = match place {
+        let mut sources = match place {
             Place::Update | Place::Delete => Vec::new(),
             Place::On => sources(on, rng.random_range(2..=SOURCES_MAX), rng),
             _ => sources(on, rng.random_range(1..=SOURCES_MAX), rng),
         };
         let table = &on.database.tables[target];
         let all = if sources.is_empty() { on.scope_of(&table.columns, &table.name) } else { scope(on, &sources) };
+        let joined = if place == Place::On { rng.random_range(1..sources.len()) } else { 0 };
+        if let Some((keyword, condition @ Condition::None)) = sources.get_mut(joined).and_then(|of| of.join.as_mut()) {
+            (*keyword, *condition) = ("JOIN".into(), Condition::True);
+        }
+        // What a condition may name: of a join's, what stands before it.
+        let named = if place == Place::On { scope(on, &sources[..=joined]) } else { all.clone() };
         let typed: Vec<ColumnInfo> = all.columns.iter().filter(|column| column.ty.is_some()).cloned().collect();
         let mut outputs: Vec<ColumnInfo> =
             (0..rng.random_range(1..=OUTPUTS_MAX)).filter_map(|_| pick(rng, &typed).cloned()).collect();
         outputs.dedup_by(|a, b| a.name == b.name);
-        let mut keys = all.clone();
+        let mut keys = named.clone();
         keys.columns.retain(comparable);
         match place {
             Place::Having => {
@@ -119,10 +127,10 @@ impl<'a> ClauseCase<'a> {
                 Usage::Compare(comparison, on.node(&keys, Kind::Typed(ty), 1, rng))
             }
         };
-        let of_filter = if place == Place::Having { &keys } else { &all };
+        let of_filter = if place == Place::Having { &keys } else { &named };
         let filter = chance(rng, 40).then(|| (chance(rng, 50), on.node(of_filter, on.truth(), 1, rng)));
         let limit = rng.random_range(1..=4);
-        Self { on, place, sources, target, phi, usage, filter, outputs, limit, stored: chance(rng, 40) }
+        Self { on, place, sources, target, joined, phi, usage, filter, outputs, limit, stored: chance(rng, 40) }
     }
 
     fn profile(&self) -> &'a Profile {
@@ -180,9 +188,9 @@ impl<'a> ClauseCase<'a> {
         let mut out = " FROM ".to_owned();
         match (self.place, self.sources.as_slice()) {
             (Place::Update | Place::Delete, _) => out.push_str(self.table()),
-            (Place::On, [before @ .., last]) => {
-                from(before, &mut out);
-                let _ = write!(out, " CROSS JOIN {} AS a{}", last.relation, before.len());
+            (Place::On, all) => {
+                from(&all[..self.joined], &mut out);
+                let _ = write!(out, " CROSS JOIN {} AS a{}", all[self.joined].relation, self.joined);
             }
             (_, all) => from(all, &mut out),
         }
@@ -255,19 +263,18 @@ impl<'a> ClauseCase<'a> {
         }
     }
 
-    /// Writes the FROM clause; the last join's condition is φ's where that is its place.
+    /// Writes the FROM clause; one join's condition is φ's where that is its place.
     fn write_from(&self, folded: bool, out: &mut Text) {
-        let mut text = " FROM ".to_owned();
-        match (self.place, self.sources.as_slice()) {
-            (Place::On, [before @ .., last]) => {
-                from(before, &mut text);
-                let keyword = last.join.as_ref().map_or("JOIN", |(keyword, _)| keyword);
-                let _ = write!(text, " {keyword} {} AS a{} ON ", last.relation, before.len());
+        out.push_str(" FROM ");
+        for (at, source) in self.sources.iter().enumerate() {
+            let mut text = String::new();
+            if self.place == Place::On && at == self.joined {
+                let keyword = source.join.as_ref().map_or("JOIN", |(keyword, _)| keyword);
+                let _ = write!(text, " {keyword} {} AS a{at} ON ", source.relation);
                 out.push_str(&text);
                 self.write_predicate(folded, out);
-            }
-            (_, all) => {
-                from(all, &mut text);
+            } else {
+                joined(at, source, &mut text);
                 out.push_str(&text);
             }
         }
@@ -409,12 +416,13 @@ impl<'a> ClauseCase<'a> {
             return None;
         }
         let mut sources = before.to_vec();
-        // The join whose condition is φ stays the last.
-        if self.place == Place::On {
-            let keyword = last.join.clone();
-            sources.last_mut()?.join = keyword;
+        // The join whose condition is φ stays.
+        let mut joined = self.joined;
+        if self.place == Place::On && joined == before.len() {
+            sources.last_mut()?.join = last.join.clone();
+            joined -= 1;
         }
-        Some(Self { sources, ..self.clone() })
+        Some(Self { sources, joined, ..self.clone() })
     }
 
     fn smaller_query(&self) -> Vec<Self> {
@@ -566,10 +574,6 @@ fn sources(on: &CoddDatabase, count: usize, rng: &mut Rng) -> Vec<Source> {
         });
         all.push(Source { relation, plain, join, columns });
     }
-    // φ may be the condition of the last join.
-    if let Some((keyword, condition @ Condition::None)) = all.last_mut().and_then(|last| last.join.as_mut()) {
-        (*keyword, *condition) = ("JOIN".into(), Condition::True);
-    }
     all
 }
 
@@ -604,21 +608,23 @@ fn scope(on: &CoddDatabase, sources: &[Source]) -> Scope {
 
 /// Writes relations and their joins.
 fn from(sources: &[Source], out: &mut String) {
-    for (at, source) in sources.iter().enumerate() {
-        // Writing to a string cannot fail.
-        let _ = match &source.join {
-            Some((keyword, condition)) if at > 0 => {
-                let _ = write!(out, " {keyword} {} AS a{at}", source.relation);
-                match condition {
-                    Condition::None => Ok(()),
-                    Condition::True => write!(out, " ON 1 = 1"),
-                    Condition::Equal(left, right) => write!(out, " ON {left} = {right}"),
-                    Condition::Node(node) => write!(out, " ON {}", text_of(node)),
-                }
-            }
-            _ => write!(out, "{} AS a{at}", source.relation),
-        };
-    }
+    sources.iter().enumerate().for_each(|(at, source)| joined(at, source, out));
+}
+
+/// Writes the relation at a position of a FROM clause, joined to those before it.
+fn joined(at: usize, source: &Source, out: &mut String) {
+    let Source { relation, join, .. } = source;
+    let Some((keyword, condition)) = join.as_ref().filter(|_| at > 0) else {
+        return out.extend([relation, " AS a0"]);
+    };
+    // Writing to a string cannot fail.
+    let _ = write!(out, " {keyword} {relation} AS a{at}");
+    let _ = match condition {
+        Condition::None => Ok(()),
+        Condition::True => write!(out, " ON 1 = 1"),
+        Condition::Equal(left, right) => write!(out, " ON {left} = {right}"),
+        Condition::Node(node) => write!(out, " ON {}", text_of(node)),
+    };
 }
 
 fn text_of(node: &Node) -> String {
