@@ -9,6 +9,7 @@ mod engines_survive_faults;
 mod every_exit_tells_what_happened;
 mod findings_can_be_shown;
 mod kill_nine_loses_nothing;
+mod known_bugs_answer_as_stated;
 mod model_faults_are_counted;
 mod one_directory_one_campaign;
 mod output_that_nobody_reads;

@@ -1,6 +1,6 @@
 //! `caqtus bug`.
 
-use super::{Common, FOUND, VOID};
+use super::{Common, FOUND, VOID, scripts};
 use crate::catalogue;
 use crate::config::{HANG_MS, STATEMENT_LIMITS};
 use crate::dbms::Connection as _;
@@ -14,6 +14,7 @@ use crate::triage::bisect::{Seen, bisect};
 use crate::triage::finding::{
     self, FLAKY, Finding, FindingKind, FindingQuery, Listing, result_lines, script, shell_word,
 };
+use crate::triage::script::EXTENSION;
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
@@ -58,14 +59,17 @@ enum BugCommand {
         #[command(flatten)]
         place: Where,
     },
-    /// Run a finding again, in a process of its own
+    /// Run findings, or scripts with answers, again, in a process of their own
     ///
     /// Exit status: 0 it does not show, 1 it shows, 2 could not run, 3 void: set-up or a query fails on this version, so it
-    /// says nothing.
+    /// says nothing; so too the answers of a script that are neither the expected nor the actual ones. Of several: 1 if one
+    /// shows, else 3 if one is void.
+    #[command(after_help = "Example: caqtus bug replay tests/known-bugs/sqlite-*.slt --dbms sqlite@3.41.2")]
     Replay {
-        /// Its identifier, or the start of it
-        id: String,
-        /// Another target than it was found on
+        /// Identifiers of findings, or starts of them; or scripts with expected and actual answers, FILE.slt
+        #[arg(required = true, value_name = "ID|FILE.slt")]
+        what: Vec<String>,
+        /// Another target than it was found on; for scripts, than the newest version of their engine that is here
         #[arg(long)]
         dbms: Option<String>,
         #[command(flatten)]
@@ -169,7 +173,7 @@ pub(super) fn run(args: BugArgs) -> anyhow::Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        BugCommand::Replay { id, dbms, place } => replay(&id, dbms.as_deref(), &place),
+        BugCommand::Replay { what, dbms, place } => replay_all(&what, dbms.as_deref(), &place),
         BugCommand::Bisect { id, install, place } => bisect_finding(&id, install, &place),
         BugCommand::Spans { place } => spans(&place),
     }
@@ -216,7 +220,19 @@ async fn replay_on(dir: &Path, dbms: &str, data_dir: &Path) -> anyhow::Result<Re
     }
 }
 
-fn replay(id: &str, dbms: Option<&str>, place: &Where) -> anyhow::Result<ExitCode> {
+fn replay_all(what: &[String], dbms: Option<&str>, place: &Where) -> anyhow::Result<ExitCode> {
+    let is_script = |what: &&String| Path::new(what).extension().is_some_and(|end| end == EXTENSION);
+    let (scripts, ids): (Vec<&String>, Vec<&String>) = what.iter().partition(is_script);
+    let mut statuses = scripts::replay(&scripts, dbms, place.json, &place.common)?;
+    for id in ids {
+        statuses.push(replay(id, dbms, place)?);
+    }
+    let found = [FOUND, VOID].into_iter().find(|status| statuses.contains(status));
+    Ok(ExitCode::from(found.unwrap_or_default()))
+}
+
+/// Runs a finding again; the exit status.
+fn replay(id: &str, dbms: Option<&str>, place: &Where) -> anyhow::Result<u8> {
     let (dir, finding) = place.find(id)?;
     // A target that cannot be opened is said here, with what to do, not as a failed process.
     let target: Target = dbms.unwrap_or(&finding.dbms).parse()?;
@@ -254,7 +270,7 @@ fn replay(id: &str, dbms: Option<&str>, place: &Where) -> anyhow::Result<ExitCod
             println!("\n{target} {}: {meaning}", replayed.version);
         }
     }
-    Ok(ExitCode::from(status))
+    Ok(status)
 }
 
 /// What it takes to run findings on versions of an engine.

@@ -3,7 +3,8 @@
 use super::bug::Replayed;
 use super::{COULD_NOT_RUN, Common};
 use crate::catalogue;
-use crate::config::{CLOSING_MS, ExecutorConfig, STATEMENT_LIMITS};
+use crate::config::{CLOSING_MS, ExecutorConfig, HANG_MS, STATEMENT_LIMITS};
+use crate::dbms::StatementLimits;
 use crate::dbms::target::Target;
 use crate::discover::trial::try_query;
 use crate::hunt::executor::Executor;
@@ -12,9 +13,12 @@ use crate::hunt::probe::Opening;
 use crate::hunt::protocol::{Order, Report};
 use crate::hunt::recorder::{NO_BLOCK, Recorder, SETUP};
 use crate::hunt::replay::OPENED;
+use crate::hunt::scripts::{self, Said};
 use crate::triage::confirm::replay_finding;
 use crate::triage::finding::Finding;
+use crate::triage::script::Script;
 use clap::Args;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, BufRead as _, Write as _};
 use std::path::PathBuf;
@@ -26,7 +30,7 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 pub(super) struct ExecuteArgs {
     /// The configuration as JSON
-    #[arg(long, required_unless_present_any = ["replay", "trials", "open", "check"])]
+    #[arg(long, required_unless_present_any = ["replay", "script", "trials", "open", "check"])]
     config: Option<String>,
     /// Try the queries of standard input, JSON lines, on --dbms (for discovery)
     #[arg(long, requires = "dbms")]
@@ -43,6 +47,9 @@ pub(super) struct ExecuteArgs {
     /// Run a finding once and print what its queries did
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
+    /// Run a script with answers on --dbms and print what its blocks did; may be given several times
+    #[arg(long, value_name = "FILE", requires = "dbms")]
+    script: Vec<PathBuf>,
     /// The target; without it, the one that the finding was found on
     #[arg(long)]
     dbms: Option<String>,
@@ -53,6 +60,9 @@ pub(super) struct ExecuteArgs {
 pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.replay {
         return replay_case(&args, path);
+    }
+    if !args.script.is_empty() {
+        return run_scripts(&args);
     }
     if args.trials {
         return try_queries(&args);
@@ -68,13 +78,7 @@ pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let config: ExecutorConfig = serde_json::from_str(&args.config.unwrap_or_default())?;
-    let mut send = |report: Report| {
-        let mut line = serde_json::to_string(&report).map_err(io::Error::other)?;
-        line.push('\n');
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(line.as_bytes())?;
-        stdout.flush()
-    };
+    let mut send = |report: Report| send_line(&report);
     let orders = orders::<Order>();
     let mut executor = match Executor::new(config) {
         Ok(executor) => executor,
@@ -101,6 +105,15 @@ pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Sends a line of JSON at once, because the next statement may end this process.
+fn send_line(said: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_string(said).map_err(io::Error::other)?;
+    line.push('\n');
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(line.as_bytes())?;
+    stdout.flush()
 }
 
 /// Opens the target: whatever that does to this process.
@@ -156,6 +169,26 @@ fn try_queries(args: &ExecuteArgs) -> anyhow::Result<ExitCode> {
     for trial in orders() {
         println!("{}", serde_json::to_string(&try_query(connection.as_mut(), &profile, &trial))?);
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs scripts one after the other and says what their blocks did.
+fn run_scripts(args: &ExecuteArgs) -> anyhow::Result<ExitCode> {
+    end_with_input();
+    let scripts: Vec<Script> = args.script.iter().map(|path| Script::read(path)).collect::<Result<_, _>>()?;
+    let target: Target = args.dbms.as_deref().unwrap_or_default().parse()?;
+    // Nothing is hunted here, so a slow machine has the time that it needs.
+    let limits = StatementLimits { time_max_ms: HANG_MS, ..STATEMENT_LIMITS };
+    let mut connection = match target.open(&args.common.data_dir(), limits) {
+        Ok(connection) => connection,
+        Err(error) => {
+            let message = format!("{target} cannot be opened: {:#}", anyhow::Error::from(error));
+            scripts.iter().try_for_each(|_| send_line(&Said::Refused { message: message.clone() }))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
+    send_line(&Said::Opened { version: connection.version() })?;
+    scripts::run(connection.as_mut(), &scripts, |said| send_line(&said))?;
     Ok(ExitCode::SUCCESS)
 }
 

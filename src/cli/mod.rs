@@ -14,6 +14,7 @@ mod hunt;
 mod import;
 mod oracle;
 mod progress;
+mod scripts;
 mod selftest;
 
 pub use output::unread_status;

@@ -4,7 +4,7 @@
 //! [`executor`] is the loop inside a child: generate, run, compare, in one thread with no message per query. Before
 //! every statement it notes in its [`recorder`] what runs, so that after a crash or a kill the supervisor knows the case.
 //! A case is a function of the seed, the block and its number in the block, so it can be made again by anybody; what is
-//! found must come again ([`replay`]) in a process of its own. [`block`] numbers databases.
+//! found must come again ([`replay`]) in a process of its own, as [`scripts`] with answers do. [`block`] numbers databases.
 
 pub mod block;
 pub mod breakage;
@@ -19,6 +19,7 @@ pub mod process;
 pub mod protocol;
 pub mod recorder;
 pub mod replay;
+pub mod scripts;
 pub mod session;
 pub mod stats;
 pub mod supervisor;

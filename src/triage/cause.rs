@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_switch_that_cures_is_named() {
-        // tests/known-bugs/sqlite-null-column-of-a-view-used-twice.sql. When the linked SQLite has it no more, another one.
+        // tests/known-bugs/sqlite-null-column-of-a-view-used-twice.slt. When the linked SQLite has it no more, another one.
         let statements = ["CREATE VIEW v AS SELECT 1 AS x, 'a' AS y UNION ALL SELECT 2, NULL".to_owned()];
         let one = "SELECT l.x, r.y FROM v AS l JOIN v AS r ON l.x = r.x";
         let other = format!("{one} WHERE l.y IS l.y");

@@ -6,4 +6,5 @@ pub mod confirm;
 pub mod features;
 pub mod finding;
 pub mod reduce;
+pub mod script;
 pub mod symptom;

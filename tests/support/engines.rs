@@ -70,8 +70,17 @@ pub(crate) fn fetched(name: &str, data_dir: &Path, environment: &[(&str, &str)])
 
 /// Says that the test that runs on this thread is skipped.
 pub(crate) fn skip(why: &str) {
+    tell(&format!("is skipped: {why}"));
+}
+
+/// Says that the test that runs on this thread is skipped in part.
+pub(crate) fn leave_out(what: &str) {
+    tell(&format!("leaves out {what}"));
+}
+
+fn tell(what: &str) {
     let thread = std::thread::current();
-    let line = format!("{} is skipped: {why}\n", thread.name().unwrap_or("a test"));
+    let line = format!("{} {what}\n", thread.name().unwrap_or("a test"));
     let _ = std::io::stderr().write_all(line.as_bytes());
     if let Some(path) = std::env::var_os("CAQTUS_SKIPPED") {
         let file = fs::OpenOptions::new().create(true).append(true).open(&path);
