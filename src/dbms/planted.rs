@@ -217,7 +217,7 @@ impl<C: Connection> Connection for Planted<C> {
         match self.fault {
             Fault::None | Fault::Picky | Fault::LostChange => {}
             Fault::DropRow | Fault::Flaky | Fault::WornOut | Fault::WrongPredicate | Fault::WrongCase => {
-                drop(rows.pop())
+                drop(rows.pop());
             }
             Fault::DuplicateRow | Fault::WrongDistinct => rows.extend(rows.first().cloned()),
             Fault::NullToZero => {

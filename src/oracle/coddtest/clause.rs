@@ -1,4 +1,4 @@
-//! φ in a clause of a query or of a statement (CODDTest paper, sections 3.1 to 3.3).
+//! φ in a clause of a query or of a statement (`CODDTest` paper, sections 3.1 to 3.3).
 
 use super::phi::{COMPARISONS, Phi};
 use super::{CoddDatabase, Place, SINK, Scope, comparable};
@@ -144,9 +144,9 @@ impl<'a> ClauseCase<'a> {
     /// Whether φ stands in a cast, rather than where only its truth value is taken.
     fn is_cast(&self) -> bool {
         let truth = matches!(self.usage, Usage::Truth | Usage::Not | Usage::IsNull);
-        let bare =
-            !matches!(self.place, Place::GroupBy | Place::OrderBy) && !(self.place == Place::Update && self.stored);
-        !(bare && truth && self.phi.ty() == SqlType::Boolean)
+        let typed =
+            matches!(self.place, Place::GroupBy | Place::OrderBy) || (self.place == Place::Update && self.stored);
+        typed || !truth || self.phi.ty() != SqlType::Boolean
     }
 
     /// The outer columns on whose values φ depends.
@@ -308,12 +308,12 @@ impl<'a> ClauseCase<'a> {
                         self.write_predicate(folded, &mut text);
                     }
                 }
-                self.observe(text, self.table(), step);
+                observe(text, self.table(), step);
             }
             Place::Delete => {
                 let mut text = Text::from(format!("DELETE FROM {} WHERE ", self.table()));
                 self.write_predicate(folded, &mut text);
-                self.observe(text, self.table(), step);
+                observe(text, self.table(), step);
             }
             Place::Insert => {
                 let column = |ty: SqlType| {
@@ -326,7 +326,7 @@ impl<'a> ClauseCase<'a> {
                 self.write_from(folded, &mut text);
                 text.push_str(" WHERE ");
                 self.write_predicate(folded, &mut text);
-                self.observe(text, SINK, step);
+                observe(text, SINK, step);
             }
             Place::SelectList => {
                 step.sql.push_str("SELECT ");
@@ -384,12 +384,6 @@ impl<'a> ClauseCase<'a> {
         }
     }
 
-    fn observe(&self, statement: Text, table: &str, step: &mut Step) {
-        step.before.push(statement);
-        step.sql.push_str(&format!("SELECT * FROM {table}"));
-        step.undone = true;
-    }
-
     /// Whether a node is of a type, as far as it shows.
     fn is_of(&self, node: &Node, ty: SqlType) -> bool {
         match node {
@@ -419,7 +413,7 @@ impl<'a> ClauseCase<'a> {
         // The join whose condition is φ stays.
         let mut joined = self.joined;
         if self.place == Place::On && joined == before.len() {
-            sources.last_mut()?.join = last.join.clone();
+            sources.last_mut()?.join.clone_from(&last.join);
             joined -= 1;
         }
         Some(Self { sources, joined, ..self.clone() })
@@ -552,6 +546,13 @@ impl<'a> Case<'a> for ClauseCase<'a> {
     fn blamed(&self, _steps: &[&Step]) -> Option<&str> {
         Some(self.place.name())
     }
+}
+
+/// Writes a statement with the query that reads what it leaves.
+fn observe(statement: Text, table: &str, step: &mut Step) {
+    step.before.push(statement);
+    step.sql.push_str(&format!("SELECT * FROM {table}"));
+    step.undone = true;
 }
 
 /// What a step of a case is, for reports; findings number them from 1.

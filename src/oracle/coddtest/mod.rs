@@ -1,4 +1,4 @@
-//! The `coddtest` oracle: a query, and the same query with an expression or relation folded to its value (CODDTest paper,
+//! The `coddtest` oracle: a query, and the same query with an expression or relation folded to its value (`CODDTest` paper,
 //! section 3).
 //!
 //! A case has three steps. The auxiliary query gives the value of φ, once or for each row of the outer columns that φ
@@ -260,24 +260,24 @@ impl<'a> CoddDatabase<'a> {
         Scope { name: self.database.tables[0].name.clone(), columns: columns.iter().map(named).collect() }
     }
 
-    /// A type for a value that is folded.
-    fn value_type(&self, rng: &mut Rng) -> SqlType {
-        const SHARE: [SqlType; 6] =
-            [SqlType::Boolean, SqlType::Boolean, SqlType::Boolean, SqlType::Int, SqlType::Text, SqlType::Real];
-        pick(rng, &SHARE).copied().unwrap_or(SqlType::Boolean)
-    }
-
-    /// A type in which equality is identity.
-    fn comparable_type(&self, rng: &mut Rng) -> SqlType {
-        if chance(rng, 60) { SqlType::Int } else { SqlType::Text }
-    }
-
     fn case_at<'c>(&'c self, place: Place, rng: &mut Rng) -> SharedCase<'c> {
         match place {
             Place::Relation => Rc::new(RelationCase::draw(self, rng)),
             place => Rc::new(ClauseCase::draw(self, place, rng)),
         }
     }
+}
+
+/// A type for a value that is folded.
+fn value_type(rng: &mut Rng) -> SqlType {
+    const SHARE: [SqlType; 6] =
+        [SqlType::Boolean, SqlType::Boolean, SqlType::Boolean, SqlType::Int, SqlType::Text, SqlType::Real];
+    pick(rng, &SHARE).copied().unwrap_or(SqlType::Boolean)
+}
+
+/// A type in which equality is identity.
+fn comparable_type(rng: &mut Rng) -> SqlType {
+    if chance(rng, 60) { SqlType::Int } else { SqlType::Text }
 }
 
 /// Whether values of a column are equal only if they are the same, so that they can tell rows apart.

@@ -1,6 +1,6 @@
-//! φ, the expression that is folded (CODDTest paper, sections 3.1 to 3.3).
+//! φ, the expression that is folded (`CODDTest` paper, sections 3.1 to 3.3).
 
-use super::{CoddDatabase, Scope, comparable};
+use super::{CoddDatabase, Scope, comparable, comparable_type, value_type};
 use crate::generate::expr::Node;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::{Kind, Profile};
@@ -51,7 +51,7 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    fn from_clause(&self) -> String {
+    fn source(&self) -> String {
         let mut out = format!(" FROM {} AS {INNER}", self.relation);
         if let Some(filter) = &self.filter {
             out.push_str(" WHERE ");
@@ -83,7 +83,7 @@ impl List {
     pub(super) fn query(&self, profile: &Profile) -> String {
         let mut item = String::new();
         self.item.render("", &mut item);
-        format!("SELECT {} AS v{}", profile.cast(&item, self.ty), self.inner.from_clause())
+        format!("SELECT {} AS v{}", profile.cast(&item, self.ty), self.inner.source())
     }
 }
 
@@ -94,13 +94,13 @@ impl Phi {
         let outer = if chance(rng, 50) { scope } else { &nothing };
         match rng.random_range(0..10) {
             0..3 => {
-                let ty = on.value_type(rng);
+                let ty = value_type(rng);
                 let depth = rng.random_range(1..=3);
                 Self::Expr(on.node(outer, Kind::Typed(ty), depth, rng), ty)
             }
             3..5 => {
                 let aggregate = pick(rng, &AGGREGATES).copied().unwrap_or("MAX");
-                let item_type = on.comparable_type(rng);
+                let item_type = comparable_type(rng);
                 // Not every engine has extremes of truth values and bytes.
                 let extreme = aggregate.starts_with('M');
                 let item_type = match item_type {
@@ -125,7 +125,7 @@ impl Phi {
     }
 
     fn list(on: &CoddDatabase, scope: &Scope, rng: &mut Rng) -> (Node, List) {
-        let ty = on.comparable_type(rng);
+        let ty = comparable_type(rng);
         let nothing = Scope { name: scope.name.clone(), columns: Vec::new() };
         let (inner, own) = Self::inner(on, &nothing, rng);
         let item = on.node(&own, Kind::Typed(ty), 1, rng);
@@ -211,9 +211,9 @@ impl Phi {
                     Some(name) => format!("{name}(DISTINCT {text})"),
                     None => format!("{aggregate}({text})"),
                 };
-                out = format!("(SELECT {call}{})", inner.from_clause());
+                out = format!("(SELECT {call}{})", inner.source());
             }
-            Self::Exists(inner) => out = format!("EXISTS (SELECT 1{})", inner.from_clause()),
+            Self::Exists(inner) => out = format!("EXISTS (SELECT 1{})", inner.source()),
             Self::In { .. } | Self::Quantified { .. } => {}
         }
         out

@@ -1,8 +1,8 @@
 //! φ as a relation: the rows of a subquery through a table, a derived table or a common table expression, each against
-//! another, the query itself or its rows as constants (CODDTest paper, section 3.4).
+//! another, the query itself or its rows as constants (`CODDTest` paper, section 3.4).
 
 use super::clause::context;
-use super::{CoddDatabase, Coddtest, Place, Scope, comparable};
+use super::{CoddDatabase, Coddtest, Place, Scope, comparable, comparable_type};
 use crate::generate::ColumnInfo;
 use crate::generate::expr::Node;
 use crate::oracle::{Accepts, Case, SharedCase};
@@ -97,7 +97,7 @@ impl<'a> RelationCase<'a> {
         let own = on.scope_of(&columns, "y");
         let items: Vec<(Node, SqlType)> = (0..rng.random_range(1..=COLUMNS_MAX))
             .map(|_| {
-                let ty = on.comparable_type(rng);
+                let ty = comparable_type(rng);
                 (on.node(&own, Kind::Typed(ty), rng.random_range(0..=2), rng), ty)
             })
             .collect();
@@ -162,9 +162,9 @@ impl<'a> RelationCase<'a> {
             Form::Derived | Form::DerivedConstants => {
                 source = Text::from("(");
                 if form == Form::Derived {
-                    source.push_str(&self.query())
+                    source.push_str(&self.query());
                 } else {
-                    source.push_hole(0, fold)
+                    source.push_hole(0, fold);
                 }
                 source.push_str(&format!(") AS {NAME}"));
             }
