@@ -8,6 +8,7 @@ mod engines_in_python;
 mod engines_survive_faults;
 mod every_exit_tells_what_happened;
 mod findings_can_be_shown;
+mod folded_values_agree;
 mod kill_nine_loses_nothing;
 mod known_bugs_answer_as_stated;
 mod model_faults_are_counted;

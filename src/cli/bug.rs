@@ -12,7 +12,7 @@ use crate::hunt::replay;
 use crate::interpret::{StepResult, Verdict};
 use crate::triage::bisect::{Seen, bisect};
 use crate::triage::finding::{
-    self, FLAKY, Finding, FindingKind, FindingQuery, Listing, result_lines, script, shell_word,
+    self, FLAKY, Finding, FindingKind, FindingQuery, Fingerprint, Listing, result_lines, script, shell_word,
 };
 use crate::triage::script::EXTENSION;
 use anyhow::{Context as _, bail};
@@ -44,7 +44,7 @@ struct Where {
 
 #[derive(Debug, Subcommand)]
 enum BugCommand {
-    /// List findings, grouped by class and kind
+    /// List findings; those of a group are likely one bug
     List {
         /// Those that did not come again, which are kept apart
         #[arg(long)]
@@ -190,12 +190,12 @@ fn list(flaky: bool, place: &Where) -> anyhow::Result<ExitCode> {
     if all.is_empty() {
         println!("no {}findings in {}", if flaky { "flaky " } else { "" }, place.findings.display());
     }
-    let mut groups: BTreeMap<(&str, FindingKind), Vec<&Finding>> = BTreeMap::new();
+    let mut groups: BTreeMap<Fingerprint, Vec<&Finding>> = BTreeMap::new();
     for (_, finding) in &all {
-        groups.entry((&finding.class, finding.kind)).or_default().push(finding);
+        groups.entry(finding.fingerprint()).or_default().push(finding);
     }
-    for ((class, kind), findings) in groups {
-        println!("{kind}  {class}  ({})", findings.len());
+    for (Fingerprint { kind, cause }, findings) in groups {
+        println!("{kind}  {cause}  ({})", findings.len());
         for finding in findings {
             println!("  {}  {} {}  {}", finding.id, finding.dbms, finding.version, finding.features.join(", "));
         }

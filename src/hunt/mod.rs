@@ -10,6 +10,7 @@ pub mod block;
 pub mod breakage;
 pub mod cache;
 pub mod campaign;
+mod examine;
 pub mod executor;
 pub mod guarantees;
 pub mod learned;

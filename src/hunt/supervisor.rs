@@ -17,7 +17,7 @@ use crate::catalogue;
 use crate::clock;
 use crate::config::{CASES_PER_BLOCK, CLOSING_MS, DEADLINE_GRACE_MS, ExecutorConfig, START_MS, STATE_EVERY_MS};
 use crate::dbms::target::{Target, TargetError};
-use crate::triage::finding::{self, FLAKY, Finding, FindingKind, FoundReport, SeenRun};
+use crate::triage::finding::{self, FLAKY, Finding, FindingKind, Fingerprint, FoundReport, SeenRun};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
@@ -838,11 +838,11 @@ pub(super) async fn replay(
     shows(finding, &plan.executor.data_dir, &scratch.with_extension("json"), plan.hang_after).await
 }
 
-/// Findings that are likely one bug: of one kind, with one cause. The most frequent first, each with the smallest first.
+/// Findings by their fingerprints. The most frequent first, each with the smallest first.
 pub fn group(findings: &[FoundReport]) -> Vec<Vec<&FoundReport>> {
-    let mut groups: BTreeMap<(&str, &str), Vec<&FoundReport>> = BTreeMap::new();
+    let mut groups: BTreeMap<Fingerprint, Vec<&FoundReport>> = BTreeMap::new();
     for finding in findings {
-        groups.entry((&finding.kind, &finding.cause)).or_default().push(finding);
+        groups.entry(finding.fingerprint()).or_default().push(finding);
     }
     let mut groups: Vec<_> = groups.into_values().collect();
     for group in &mut groups {

@@ -39,7 +39,7 @@ impl Store {
             let bug = sqlx::query_scalar!(
                 "INSERT INTO bug (fingerprint, kind, class, dbms) VALUES ($1, $2, $3, $4)
                  ON CONFLICT (fingerprint) DO UPDATE SET kind = bug.kind RETURNING id",
-                format!("{kind}/{}/{}", finding.class, campaign.dbms),
+                format!("{}: {}", campaign.dbms, finding.fingerprint()),
                 kind,
                 finding.class,
                 campaign.dbms

@@ -6,6 +6,7 @@
 use crate::dbms::ErrorClass;
 use crate::interpret::StepResult;
 use crate::program::{Check, Relation, Step, Text};
+use crate::sql::error::in_general;
 use crate::sql::profile::{Profile, Switch, Wire};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write as _};
@@ -121,12 +122,37 @@ pub struct FoundReport {
     pub class: String,
     /// Its directory.
     pub dir: String,
-    /// What makes it vanish, or its class: findings of one kind and cause are taken for one bug.
+    /// What makes it vanish, what the engine said, or its class.
     #[serde(default)]
     pub cause: String,
     /// Characters of its statements and queries.
     #[serde(default)]
     pub size: usize,
+}
+
+/// What findings of one bug have in common, as far as is known. Those with the same one are taken for one bug, everywhere.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fingerprint {
+    /// What kind of failure they are.
+    pub kind: String,
+    /// What makes them vanish, what the engine said, or the class.
+    pub cause: String,
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind, self.cause)
+    }
+}
+
+/// Characters of a message that tell bugs apart.
+const MESSAGE_LENGTH_MAX: usize = 120;
+
+impl FoundReport {
+    /// See [`Finding::fingerprint`].
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint { kind: self.kind.clone(), cause: self.cause.clone() }
+    }
 }
 
 /// A failed check with all that is needed to show it again.
@@ -211,14 +237,23 @@ impl Finding {
             oracle: self.oracle.clone(),
             class: self.class.clone(),
             dir: dir.display().to_string(),
-            cause: self.cause(),
+            cause: self.fingerprint().cause,
             size: self.statements.iter().map(String::len).chain(self.queries.iter().map(FindingQuery::size)).sum(),
         }
     }
 
-    /// What findings of one bug have in common, as far as is known: what cures them, or else the class.
-    fn cause(&self) -> String {
-        if self.cured_by.is_empty() { self.class.clone() } else { format!("right with {}", self.cured_by.join(", ")) }
+    /// What it has in common with other findings of the same bug: what cures it, what the engine said, or else the class.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let said = self.queries.iter().rev().find_map(|query| match &query.result {
+            StepResult::Error(error) if error.class.is_finding() => Some(in_general(&error.message)),
+            _ => None,
+        });
+        let cause = match said.filter(|said| !said.is_empty() && self.kind != FindingKind::WrongResult) {
+            _ if !self.cured_by.is_empty() => format!("right with {}", self.cured_by.join(", ")),
+            Some(said) => said.chars().take(MESSAGE_LENGTH_MAX).collect(),
+            None => self.class.clone(),
+        };
+        Fingerprint { kind: self.kind.to_string(), cause }
     }
 
     /// What must hold between the results of its queries.

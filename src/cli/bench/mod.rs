@@ -12,7 +12,7 @@ use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
 use crate::hunt::protocol::Report;
 use crate::hunt::stats::Stats;
-use crate::oracle::{caq, consistency};
+use crate::oracle::{caq, coddtest, consistency};
 use clap::{Args, Subcommand, ValueEnum as _};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub(super) struct BenchArgs {
 
 #[derive(Debug, Subcommand)]
 enum BenchCommand {
-    /// The executor's loop, in this process: the NoREC classes, the whole catalogue, the contexts of expressions
+    /// The executor's loop, in this process: the `NoREC` classes, the whole catalogue, each other oracle
     Hunt {
         /// The target
         #[arg(long, default_value = "sqlite")]
@@ -288,6 +288,7 @@ fn hunt(
             ("norec", of(caq::NAME, vec!["norec-*".to_owned()])),
             ("catalogue", of(caq::NAME, Vec::new())),
             ("consistency", of(consistency::NAME, Vec::new())),
+            ("coddtest", of(coddtest::NAME, Vec::new())),
         ]
     } else {
         vec![("chosen", ClassChoice { classes, ..ClassChoice::default() })]

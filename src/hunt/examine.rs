@@ -1,0 +1,334 @@
+//! What becomes of a case that failed: repeated, checked, reduced, and written down.
+
+use super::executor::{CaseId, Executor, Reporter, Tested, statements};
+use super::protocol::Report;
+use super::replay::comes_again;
+use super::session::keeps_its_promises;
+use super::stats::Outcome;
+use crate::clock;
+use crate::compare::BagHash;
+use crate::config::{FINDINGS_PER_FEATURES_MAX, HANG_MS, REDUCE_ATTEMPTS_MAX};
+use crate::dbms::{Connection, EngineError, ErrorClass};
+use crate::interpret::{
+    self, StepResult, Verdict, all_results, broken_assumption, make, may_fail, results, unrepeated, verdict,
+};
+use crate::program::{Program, Step, Text};
+use crate::triage::cause::cured_by;
+use crate::triage::features::features;
+use crate::triage::finding::{FLAKY, Finding, FindingKind, FindingQuery, FoundReport, SeenRun};
+use crate::triage::reduce::{Part, Reduction};
+use crate::triage::symptom::Symptom;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+impl Executor {
+    /// Repeats a failure in place, if it was of the case's queries, and on a fresh database, checks what the case rests on,
+    /// repeats it in a new process, reduces and reports.
+    pub(super) fn examine(&mut self, tested: Tested, met: Trigger, report: Reporter) -> io::Result<Outcome> {
+        self.replaced = true;
+        let Tested { database, case, program, at } = tested;
+        let statements = statements(database, at.case);
+        let profile = self.session.profile.clone();
+        let (steps, checks) = (program.steps(), program.checks());
+        let mut runs = vec![self.first_run(steps, &met)];
+        if !matches!(met, Trigger::BrokenSetup) {
+            let seen = results(self.session.connection.as_mut(), &profile, steps);
+            let again = verdict(steps, checks, &seen);
+            if let Some((step, error)) = self.ended_in(&again) {
+                return self.suspect(tested, step, &error, report);
+            }
+            // Within the tolerance of floats, or a difference that did not come again.
+            if again == Verdict::Holds && self.differs_in_hash(program, &seen) {
+                return Ok(Outcome::Pass);
+            }
+            runs.push(SeenRun { what: "again, on the same database".to_owned(), results: seen, sql: None });
+            if again == Verdict::Holds {
+                return self.flaky(tested, &statements, (met, runs), "did not repeat in place");
+            }
+        }
+        let connection = self.session.connection.as_mut();
+        let (fresh, seen) = interpret::run(connection, &profile, &statements, steps, checks);
+        if let Some((step, error)) = self.ended_in(&fresh) {
+            return self.suspect(tested, step, &error, report);
+        }
+        let connection = self.session.connection.as_mut();
+        runs.push(SeenRun { what: "on a database made anew".to_owned(), results: seen.clone(), sql: None });
+        let symptom = match &fresh {
+            Verdict::Violated { .. } => Symptom::WRONG_RESULT,
+            Verdict::Broken { error, .. } => Symptom::of(error),
+            Verdict::Holds | Verdict::Void(_) => {
+                return self.flaky(tested, &statements, (met, runs), "did not repeat on a fresh database");
+            }
+        };
+        let kind = symptom.kind;
+        let part = Part::of(program, &fresh);
+        let wrong = kind == FindingKind::WrongResult;
+        let assumptions = if wrong { case.assumptions(program, &part.involved()) } else { Vec::new() };
+        let rows = |at: usize| seen.get(at)?.rows();
+        if let Some(broken) = broken_assumption(connection, &profile, &assumptions, &rows) {
+            // What is not the same twice is no wrong result; but the engine or the expression is, and somebody should look.
+            if let Some(twice) = unrepeated(connection, &profile, broken, &rows) {
+                let (sql, what) = (broken.sql.to_string(), "one query, run twice".to_owned());
+                runs.push(SeenRun { what, results: twice.map(StepResult::Rows).into(), sql: Some(sql) });
+                let why = "a query gives other rows the second time";
+                return self.flaky(tested, &statements, (met, runs), why);
+            }
+            let text = broken.text.split_once(':').map_or(broken.text.as_str(), |(text, _)| text);
+            return Ok(Outcome::Skipped(format!("a claim does not hold: {text}")));
+        }
+        let class = tested.blamed(&part).to_owned();
+        let mut written = false;
+        let group = (class, kind);
+        let max = self.config.findings_per_class_max;
+        if self.reduced.get(&group).copied().unwrap_or_default() < max {
+            let unreduced = self.finding(tested, kind, &statements, &part);
+            let vanished = self.vanished.get(&group).copied().unwrap_or_default();
+            if vanished >= max {
+                return Ok(Outcome::Warning(
+                    "flaky: like others that did not repeat in a new process, not tried".to_owned(),
+                ));
+            }
+            if !self.comes_again(&unreduced, at)? {
+                *self.vanished.entry(group).or_default() += 1;
+                let what = "in a process of its own: it did not show".to_owned();
+                runs.push(SeenRun { what, results: Vec::new(), sql: None });
+                return self.flaky(tested, &statements, (met, runs), "did not repeat in a new process");
+            }
+            *self.reduced.entry(group).or_default() += 1;
+            // Reducing takes a while and may end the process: what is known already is on disk meanwhile.
+            let early = PathBuf::from(self.write(&unreduced, &self.config.out_dir)?.dir);
+            let mut finding = self.reduce(tested, symptom, statements, part);
+            // What was reduced in this process may show in it only.
+            if finding.id != unreduced.id && !self.comes_again(&finding, at)? {
+                finding = unreduced;
+                self.note_results(&mut finding);
+            }
+            fs::remove_dir_all(early)?;
+            let kept = self.kept.entry((kind, finding.features.clone())).or_default();
+            *kept += 1;
+            if *kept <= FINDINGS_PER_FEATURES_MAX {
+                written = true;
+                report(Report::Found(self.write(&finding, &self.config.out_dir)?))?;
+            }
+        }
+        // What the limits keep from being written stays visible in the summary.
+        Ok(Outcome::Fail(if written { kind.to_string() } else { format!("{kind}, one of many: not written") }))
+    }
+
+    /// Whether the steps of a case whose checks hold have results with different hashes: floats within the tolerance.
+    fn differs_in_hash(&mut self, program: &Program, seen: &[StepResult]) -> bool {
+        let profile = self.session.profile.clone();
+        let connection = self.session.connection.as_mut();
+        let rows = |at: usize| seen.get(at)?.rows();
+        let mut hash = |at: &usize| match interpret::hash(connection, &profile, &program.steps()[*at], &rows) {
+            Err(error) if may_fail(&program.steps()[*at], &error) => None,
+            result => Some(result.ok()),
+        };
+        program.checks().iter().filter(|check| check.relation.by_hash()).any(|check| {
+            let hashes: Vec<Option<BagHash>> = check.steps.iter().filter_map(&mut hash).collect();
+            hashes.iter().any(|hash| Some(hash) != hashes.first())
+        })
+    }
+
+    /// Makes a finding's database, and notes which of its statements fail and what its queries do.
+    fn note_results(&mut self, finding: &mut Finding) {
+        let profile = self.session.profile.clone();
+        let connection = self.session.connection.as_mut();
+        let Ok(failed) = make(connection, &finding.statements) else { return };
+        finding.refused = Some(failed.into_iter().map(|(at, _)| at).collect());
+        let steps: Vec<Step> = finding.queries.iter().map(|query| query.step.clone()).collect();
+        let results = all_results(connection, &profile, &steps);
+        finding.queries.iter_mut().zip(results).for_each(|(query, result)| query.result = result);
+    }
+
+    /// Whether a finding shows in a new process.
+    fn comes_again(&mut self, finding: &Finding, at: CaseId) -> io::Result<bool> {
+        let scratch = self.config.recorder.with_extension("replay.json");
+        let recorder = &mut self.recorder;
+        let hang_after = Duration::from_millis(HANG_MS);
+        comes_again(finding, &self.config.data_dir, &scratch, hang_after, &mut || {
+            recorder.note(at.block, u64::from(at.case), 0);
+        })
+    }
+
+    /// What the steps of the present case did when the failure was met.
+    fn first_run(&self, steps: &[Step], met: &Trigger) -> SeenRun {
+        let mut results = vec![StepResult::None; steps.len()];
+        if !matches!(met, Trigger::BrokenSetup) {
+            let bags = results.iter_mut().zip(&self.bags);
+            bags.for_each(|(result, bag)| *result = bag.map_or(StepResult::None, Into::into));
+        }
+        if let Trigger::Error(number, error) = met {
+            results[*number] = StepResult::Error(error.clone());
+        }
+        SeenRun { what: "in the hunt".to_owned(), results, sql: None }
+    }
+
+    /// The step, if it was one, and the error, if a shared server ended when a case ran again.
+    fn ended_in(&self, verdict: &Verdict) -> Option<(Option<usize>, EngineError)> {
+        match verdict {
+            Verdict::Broken { step, error } if self.shared && error.class == ErrorClass::Crash => {
+                Some((*step, error.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// A shared server ended while a case ran: that is all that can be said here.
+    pub(super) fn suspect(
+        &mut self,
+        tested: Tested,
+        step: Option<usize>,
+        error: &EngineError,
+        report: Reporter,
+    ) -> io::Result<Outcome> {
+        let steps = step.map_or_else(Vec::new, |step| (0..=step).collect());
+        let part = Part { steps, violated: None };
+        let statements = statements(tested.database, tested.at.case);
+        let mut suspect = self.finding(tested, FindingKind::Crash, &statements, &part);
+        if let Some(last) = suspect.queries.last_mut() {
+            last.result = StepResult::Error(error.clone());
+        }
+        server_ended(error, Some(suspect), report).map(|()| Outcome::Pass)
+    }
+
+    fn flaky(
+        &mut self,
+        tested: Tested,
+        statements: &[String],
+        (met, runs): (Trigger, Vec<SeenRun>),
+        why: &str,
+    ) -> io::Result<Outcome> {
+        let part = Part { steps: (0..tested.program.steps().len()).collect(), violated: None };
+        let mut finding = self.finding(tested, FindingKind::WrongResult, statements, &part);
+        finding.checks = Some(tested.program.checks().to_vec());
+        finding.runs = runs;
+        if let Trigger::Error(number, error) = met {
+            finding.kind = error.class.into();
+            finding.queries[number].result = StepResult::Error(error);
+            finding.seal();
+        }
+        self.write(&finding, &self.config.out_dir.join(FLAKY))?;
+        Ok(Outcome::Warning(format!("flaky: {why}")))
+    }
+
+    fn reduce(&mut self, tested: Tested, symptom: Symptom, statements: Vec<String>, part: Part) -> Finding {
+        let Tested { database, case, at, .. } = tested;
+        let kind = symptom.kind;
+        let recorder = &mut self.recorder;
+        let protected = self.session.profile.start.clone();
+        let (profile, enforced) = (self.session.profile.clone(), self.session.capabilities.enforced);
+        let promised = &mut self.promised;
+        let mut keeps = |connection: &mut dyn Connection, settings: &[String], foreign_keys: bool| {
+            *promised
+                .entry((settings.to_vec(), foreign_keys))
+                .or_insert_with(|| keeps_its_promises(connection, &profile, enforced, settings, foreign_keys))
+        };
+        let mut reduction = Reduction {
+            connection: self.session.connection.as_mut(),
+            profile: &profile,
+            database,
+            statements,
+            protected,
+            keeps: &mut keeps,
+            case: case.clone(),
+            symptom,
+            part,
+            attempts: REDUCE_ATTEMPTS_MAX,
+            tick: &mut || recorder.note(at.block, u64::from(at.case), 0),
+            until: self.until,
+        };
+        reduction.run();
+        let Reduction { statements, case, part, .. } = reduction;
+        let mut program = Program::default();
+        case.program(&mut program);
+        let mut finding = self.finding(Tested { case: &case, program: &program, ..tested }, kind, &statements, &part);
+        finding.reduced = true;
+        // With the settings that it has, and none of a session before.
+        let renewed = self.session.connection.renew().is_ok();
+        if kind == FindingKind::WrongResult {
+            let (steps, checks) = part.cut(&program);
+            let until = self.until;
+            let in_time = move |_: &&_| until.is_none_or(|until| clock::now() < until);
+            let switches = self.session.capabilities.switches.iter().take_while(in_time);
+            let mut tick = || self.recorder.note(at.block, u64::from(at.case), 0);
+            let connection = self.session.connection.as_mut();
+            finding.cured_by = cured_by(connection, &profile, &statements, (&steps, &checks), switches, &mut tick);
+        }
+        if renewed {
+            self.note_results(&mut finding);
+        }
+        finding.seal();
+        finding
+    }
+
+    pub(super) fn finding(&self, tested: Tested, kind: FindingKind, statements: &[String], part: &Part) -> Finding {
+        let Tested { database, case, program, at } = tested;
+        let (steps, checks) = part.cut(program);
+        let queries: Vec<FindingQuery> = steps
+            .into_iter()
+            .map(|step| FindingQuery {
+                context: case.context(&step).map(str::to_owned),
+                // Members are numbered from 1 for people.
+                step: Step { member: step.member + 1, ..step },
+                result: StepResult::None,
+            })
+            .collect();
+        let of_queries = queries.iter().flat_map(|query| query.step.before.iter().chain([&query.step.sql]));
+        let texts = statements.iter().map(String::as_str).chain(of_queries.map(Text::sql));
+        let mut features = features(texts);
+        if queries.iter().any(|query| query.step.switch.is_some()) {
+            features.push("optimizer switch".to_owned());
+        }
+        let mut finding = Finding {
+            id: String::new(),
+            kind,
+            oracle: database.oracle().to_owned(),
+            class: tested.blamed(part).to_owned(),
+            dbms: self.config.dbms.clone(),
+            version: self.session.version.clone(),
+            build_id: self.session.build_id.clone(),
+            seed: self.config.seed,
+            block: at.block,
+            case: u64::from(at.case),
+            statements: statements.to_vec(),
+            queries,
+            checks: Some(checks),
+            fillings: case.describe(),
+            features,
+            cured_by: Vec::new(),
+            reduced: false,
+            refused: None,
+            runs: Vec::new(),
+            note: None,
+        };
+        finding.seal();
+        finding
+    }
+
+    fn write(&self, finding: &Finding, parent: &Path) -> io::Result<FoundReport> {
+        let dir = finding.write(parent, &self.session.profile).map_err(|error| {
+            let what = format!("cannot write {}: {error}", parent.join(&finding.id).display());
+            io::Error::new(error.kind(), what)
+        })?;
+        Ok(finding.found(&dir))
+    }
+}
+
+/// Reports that a shared server ended. This executor ends with it: the supervisor waits for the server.
+pub(super) fn server_ended(error: &EngineError, suspect: Option<Finding>, report: Reporter) -> io::Result<()> {
+    report(Report::ServerEnded { message: error.message.clone(), suspect: suspect.map(Box::new) })?;
+    Err(io::Error::other(error.message.clone()))
+}
+
+/// What went wrong at first.
+pub(super) enum Trigger {
+    /// A statement that makes the database broke the engine.
+    BrokenSetup,
+    /// Results differ.
+    Difference,
+    /// A query of the case broke the engine.
+    Error(usize, EngineError),
+}

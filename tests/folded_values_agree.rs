@@ -1,0 +1,99 @@
+//! A query agrees with the same query in which a value is folded; what a case changes is counted and undone.
+
+use crate::support::{Caqtus, engines};
+use caqtus::config::STATEMENT_LIMITS;
+use caqtus::dbms::target::Target;
+use serde_json::Value;
+
+fn found(caqtus: &Caqtus, fault: &str) -> (Value, String) {
+    let dbms = format!("planted:{fault}");
+    let (code, json) = caqtus.hunt(&[
+        "--dbms", &dbms, "--oracle", "coddtest", "--seed", "1", "--cases", "600", "--keep", "1", "--out", fault,
+    ]);
+    assert_eq!(code, 1, "{json}");
+    let dir = caqtus.path(json["findings"][0]["dir"].as_str().expect("a directory"));
+    let case = std::fs::read_to_string(dir.join("case.json")).expect("case.json");
+    let script = std::fs::read_to_string(dir.join("repro.sql")).expect("repro.sql");
+    (serde_json::from_str(&case).expect("JSON"), script)
+}
+
+#[test]
+fn a_change_that_is_lost_is_reported_with_what_it_leaves() {
+    let caqtus = Caqtus::new();
+    let (case, script) = found(&caqtus, "lost-change");
+    assert_eq!(case["checks"][0]["relation"], "same-effect", "{case}");
+    assert!(script.contains("must leave the same rows, and change as many"), "{script}");
+    assert!(script.contains("\nBEGIN;\n") && script.contains("\nROLLBACK;\n"), "{script}");
+    assert!(script.contains("'rows changed' | "), "{script}");
+    let id = case["id"].as_str().expect("an id");
+    let shows = caqtus.run(&["bug", "replay", id, "--findings", "lost-change"]);
+    assert_eq!(shows.status.code(), Some(1), "{}", String::from_utf8_lossy(&shows.stdout));
+    let agrees = caqtus.run(&["bug", "replay", id, "--findings", "lost-change", "--dbms", "sqlite"]);
+    assert_eq!(agrees.status.code(), Some(0), "{}", String::from_utf8_lossy(&agrees.stdout));
+}
+
+#[test]
+fn a_folded_value_is_made_anew_when_the_case_shrinks() {
+    let caqtus = Caqtus::new();
+    let (case, script) = found(&caqtus, "wrong-case");
+    let queries = case["queries"].as_array().expect("queries");
+    assert_eq!((queries.len(), &case["reduced"]), (3, &Value::Bool(true)), "{case}");
+    // The text has a hole that the first query fills, and the script what fills it on the rows that are left.
+    assert_eq!(queries[2]["sql"]["holes"][0]["step"], 0, "{case}");
+    assert!(script.contains("CASE WHEN (") && !script.contains(" of query 1]"), "{script}");
+    let rows = queries[0]["result"]["rows"].as_array().expect("rows").len();
+    let branches = script.rsplit("-- Query 3").next().expect("the folded query").matches("WHEN (").count();
+    assert!(branches <= rows && branches > 0, "{script}");
+}
+
+#[test]
+fn changes_are_counted_and_undone_on_every_engine() {
+    let names = ["duckdb@1.4.5", "postgres@15.18", "postgres@18.4", "mariadb@10.11.5"];
+    let others = names.into_iter().filter_map(engines::engine);
+    for target in others.chain(["sqlite".to_owned()]) {
+        let parsed: Target = target.parse().expect("a target");
+        let mut connection = parsed.open(&engines::data_dir(), STATEMENT_LIMITS).expect("opens");
+        connection.reset().expect("resets");
+        for statement in ["CREATE TABLE t(a INT)", "INSERT INTO t VALUES (1), (2), (3)"] {
+            connection.execute(statement).expect(statement);
+        }
+        let before = connection.query("SELECT a FROM t").expect("reads");
+        for (statement, changed) in [
+            ("UPDATE t SET a = a + 10 WHERE a > 1", Some(2)),
+            ("DELETE FROM t", Some(3)),
+            ("INSERT INTO t SELECT a FROM t", Some(3)),
+            ("UPDATE nothing SET a = 1", None),
+        ] {
+            connection.begin().expect("begins");
+            assert_eq!(connection.change(statement).ok().flatten(), changed, "{target}: {statement}");
+            if changed.is_some() {
+                assert_ne!(connection.query("SELECT a FROM t").expect("reads"), before, "{target}: {statement}");
+            }
+            connection.roll_back().expect("undoes");
+            assert_eq!(connection.query("SELECT a FROM t").expect("reads"), before, "{target}: {statement}");
+        }
+    }
+}
+
+#[test]
+fn most_values_are_folded_on_every_engine() {
+    let caqtus = Caqtus::new();
+    let data = engines::data_dir();
+    let data = data.to_str().expect("UTF-8");
+    for (name, places) in [("duckdb@1.4.5", 10), ("postgres@15.18", 10), ("postgres@18.4", 10), ("mariadb@10.11.5", 10)]
+    {
+        let Some(target) = engines::engine(name) else { continue };
+        let (mut pass, mut cases) = (0, 0);
+        for seed in ["2", "3", "4", "5"] {
+            let words =
+                ["--dbms", &target, "--oracle", "coddtest", "--cases", "192", "--seed", seed, "--data-dir", data];
+            // An engine may have bugs that are not planted.
+            let (code, json) = caqtus.hunt(&words);
+            assert!(code == 0 || code == 1, "{target}: {json}");
+            assert_eq!(json["classes"].as_u64(), Some(places), "{target}: {json}");
+            pass += json["outcomes"]["pass"].as_u64().expect("a number");
+            cases += json["cases"].as_u64().expect("a number");
+        }
+        assert!(pass * 2 >= cases, "{target}: {pass} of {cases}");
+    }
+}
