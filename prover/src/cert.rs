@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Pair;
+use crate::evidence::{Obligation, Step};
 use crate::ir::Assumption;
+use crate::limits::Limits;
+use crate::pair::Pair;
 
 /// Everything needed to read a proof, to make it again, and to check its solver obligations with other solvers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,7 +21,7 @@ pub struct Certificate {
     /// Version of the solver library.
     pub solver: String,
     /// The limits in force.
-    pub limits: crate::Limits,
+    pub limits: Limits,
     /// What the proof takes for granted.
     pub assumptions: BTreeSet<Assumption>,
     /// The normal forms, then the rewrites and matchings in order.
@@ -29,26 +31,6 @@ pub struct Certificate {
     pub obligations: Vec<Obligation>,
     /// Random databases on which both queries were evaluated and agreed.
     pub trials: u32,
-}
-
-/// One step of a proof.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
-    /// Name of the rule.
-    pub rule: String,
-    /// The formula before, or the left side of a matching; empty if there is none.
-    pub before: String,
-    /// The formula after, or the right side of a matching.
-    pub after: String,
-}
-
-/// A formula that must be unsatisfiable.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Obligation {
-    /// What its unsatisfiability shows.
-    pub claim: String,
-    /// A complete SMT-LIB 2.6 script without `check-sat`.
-    pub smtlib: String,
 }
 
 /// How a certificate differs from the one that proving its pair again gives, in words; empty if it is the same proof.
@@ -106,7 +88,7 @@ pub struct Checked {
 #[cfg(feature = "solver")]
 pub fn check(certificate: &Certificate) -> Vec<Checked> {
     // A solver that starts from nothing may need more than one that had seen related questions.
-    let per_query = certificate.limits.rlimit_per_query.max(crate::Limits::default().rlimit_per_query);
+    let per_query = certificate.limits.rlimit_per_query.max(Limits::default().rlimit_per_query);
     let rlimit = per_query.saturating_mul(4);
     let ask = |obligation: &Obligation| Checked {
         claim: obligation.claim.clone(),
@@ -118,6 +100,8 @@ pub fn check(certificate: &Certificate) -> Vec<Checked> {
 #[cfg(all(test, feature = "solver"))]
 mod tests {
     use super::*;
+    use crate::decide::decide;
+    use crate::report::Verdict;
     use crate::smt::Answer;
 
     #[test]
@@ -128,7 +112,7 @@ mod tests {
             prover: String::new(),
             solver: String::new(),
             // Whoever tampers with a certificate can lower its limits; that must not matter.
-            limits: crate::Limits { rlimit_per_query: 0, ..crate::Limits::default() },
+            limits: Limits { rlimit_per_query: 0, ..Limits::default() },
             assumptions: BTreeSet::new(),
             steps: Vec::new(),
             obligations: vec![
@@ -157,8 +141,8 @@ mod tests {
         };
         let prove = || {
             let (schema, left, right) = pair.read().expect("plans");
-            match crate::decide(&schema, &left, &right, &crate::Limits::default()).verdict {
-                crate::Verdict::Proven(certificate) => Certificate { pair: Some(pair.clone()), ..*certificate },
+            match decide(&schema, &left, &right, &Limits::default()).verdict {
+                Verdict::Proven(certificate) => Certificate { pair: Some(pair.clone()), ..*certificate },
                 other => panic!("{other:?}"),
             }
         };

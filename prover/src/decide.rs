@@ -2,16 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use crate::cert::{Certificate, Step};
+use crate::cert::Certificate;
 use crate::eval::Database;
+use crate::evidence::{Reason, Step, Witness};
 use crate::ir::{Assumption, OrderKey, Plan, Query, Schema, Type};
+use crate::limits::Limits;
 use crate::matching::Prover;
-use crate::normal::Cx;
 use crate::normal::build::Builder;
 use crate::normal::term::Nf;
+use crate::normal::{Cx, canon};
 use crate::refute::{self, Search};
-use crate::smt::canon;
-use crate::{Limits, Reason, Report, Verdict, Witness, smt, symbolic};
+use crate::report::{Report, Verdict};
+use crate::{smt, symbolic};
 
 pub(crate) fn decide(schema: &Schema, left: &Query, right: &Query, limits: &Limits) -> Report {
     let (mut report, comparable) = begin(schema, left, right);

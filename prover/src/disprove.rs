@@ -1,8 +1,11 @@
 //! From two queries to a difference, or to none found: no proof is looked for.
 
+use crate::decide;
+use crate::evidence::Reason;
 use crate::ir::{Query, Schema};
+use crate::limits::Limits;
 use crate::refute::{self, Search};
-use crate::{Limits, Reason, Report, Verdict, decide};
+use crate::report::{Report, Verdict};
 
 pub(crate) fn refute_only(schema: &Schema, left: &Query, right: &Query, limits: &Limits) -> Report {
     let (mut report, comparable) = decide::begin(schema, left, right);
@@ -27,7 +30,7 @@ pub(crate) fn refute_only(schema: &Schema, left: &Query, right: &Query, limits: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Pair, Verdict};
+    use crate::pair::Pair;
 
     fn verdict(left: &str, right: &str, trials: u32) -> Verdict {
         let pair = Pair {

@@ -10,9 +10,13 @@ mod civil;
 mod decide;
 #[cfg(feature = "solver")]
 mod disprove;
+#[cfg(feature = "solver")]
+mod encode;
 pub mod eval;
+pub mod evidence;
 pub mod fuzz;
 pub mod ir;
+mod limits;
 pub mod lower;
 #[cfg(feature = "solver")]
 mod matching;
@@ -21,6 +25,7 @@ mod normal;
 pub mod pair;
 pub mod qed;
 pub mod refute;
+mod report;
 #[cfg(feature = "solver")]
 pub mod smt;
 #[cfg(feature = "solver")]
@@ -28,106 +33,13 @@ pub mod symbolic;
 pub mod walk;
 pub mod wire;
 
-use std::collections::BTreeSet;
-
-use serde::{Deserialize, Serialize};
-
 pub use cert::Certificate;
-use ir::Assumption;
+pub use evidence::{Reason, Witness};
 #[cfg(feature = "solver")]
 use ir::{Query, Schema};
+pub use limits::Limits;
 pub use pair::Pair;
-
-/// Bounds on the work for one pair. All are repeatable: the same input gives the same verdict on any machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
-    /// Z3 resource units for one solver query.
-    pub rlimit_per_query: u32,
-    /// Z3 resource units for the whole pair.
-    pub rlimit_total: u64,
-    /// Steps of rewriting and encoding for the whole pair.
-    pub work_total: u64,
-    /// Random databases on which a proof must hold before it counts.
-    pub trials: u32,
-    /// Steps of the evaluator on one of them.
-    pub fuel_per_trial: u64,
-    /// Seed of the random databases.
-    pub seed: u64,
-    /// Rows per table in the bounded symbolic search for a difference.
-    pub symbolic_rows: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            rlimit_per_query: 1_500_000,
-            rlimit_total: 6_000_000,
-            work_total: 1_000_000,
-            trials: 200,
-            fuel_per_trial: 100_000,
-            seed: 1,
-            symbolic_rows: 2,
-        }
-    }
-}
-
-/// What is known about a pair.
-#[derive(Clone, Debug)]
-pub enum Verdict {
-    /// The queries return the same bag on every database that satisfies the schema, under the report's assumptions.
-    Proven(Box<Certificate>),
-    /// They differ on this database, as the evaluator confirmed.
-    Refuted(Witness),
-    /// Neither.
-    Unknown(Reason),
-}
-
-/// A small database on which the two queries return different bags.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Witness {
-    /// INSERT statements in an order that satisfies foreign keys; empty when the empty database shows the difference.
-    pub inserts: Vec<String>,
-    /// The rows of the left query, printed.
-    pub left: Vec<String>,
-    /// The rows of the right query, printed.
-    pub right: Vec<String>,
-}
-
-/// Why a pair is unknown.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Reason {
-    /// A construct outside the language.
-    #[error("unsupported {0}")]
-    Unsupported(String),
-    /// A query whose result the standard does not determine.
-    #[error("not deterministic: {0}")]
-    NotDeterministic(String),
-    /// The two normal forms could not be matched.
-    #[error("no proof found: {0}")]
-    NoProof(String),
-    /// A counted bound was reached before an answer.
-    #[error("limit reached: {0}")]
-    Limit(String),
-    /// The queries differ only under an arbitrary meaning given to functions the evaluator does not know.
-    #[error("differs if {0} are taken as arbitrary functions")]
-    OpaqueFunctions(String),
-    /// The prover said proven and an evaluated database said otherwise: a bug in the prover.
-    #[error("PROVER BUG: a proof was found but the queries differ on {0}")]
-    Conflict(String),
-}
-
-/// Verdict and what it cost.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// What the verdict takes for granted.
-    pub assumptions: BTreeSet<Assumption>,
-    /// Z3 resource units used.
-    pub rlimit: u64,
-    /// Bounds that were reached on the way, each with how often.
-    pub caps: Vec<(String, u64)>,
-}
+pub use report::{Report, Verdict};
 
 /// Decides whether two queries over one schema return the same bag of rows on every database.
 #[cfg(feature = "solver")]

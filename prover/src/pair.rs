@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::evidence::Reason;
 use crate::ir::{Query, Schema};
-use crate::{Reason, lower, qed};
+use crate::{lower, qed};
 
 /// Two queries over one schema.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

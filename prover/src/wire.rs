@@ -11,8 +11,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::cert::Certificate;
+use crate::evidence::Reason;
 use crate::ir::Assumption;
-use crate::{Certificate, Limits, Pair, Reason, Report, Verdict};
+use crate::limits::Limits;
+use crate::pair::Pair;
+use crate::report::{Report, Verdict};
 
 /// Most bytes in one frame.
 pub const FRAME_BYTES_MAX: u32 = 16 << 20;

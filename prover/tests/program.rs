@@ -6,7 +6,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Output, Stdio};
 
-use prover::cert::{Certificate, Obligation};
+use prover::Certificate;
+use prover::evidence::Obligation;
 use prover::wire::{Answer, Outcome, read_frame, write_frame};
 use serde_json::{Value, json};
 

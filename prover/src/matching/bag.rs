@@ -11,8 +11,7 @@ use crate::normal::determine::determines;
 use crate::normal::simplify::{Mode, simplify};
 use crate::normal::subst::{FreeVars, instantiate, open};
 use crate::normal::term::{F, Nf, Op, Rel, Term, V, Val, Var};
-use crate::normal::{Cx, make};
-use crate::smt::canon;
+use crate::normal::{Cx, canon, make};
 
 /// Ways to map the rows of one term to those of another.
 const BIJECTIONS_MAX: usize = 24;

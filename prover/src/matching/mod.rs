@@ -10,12 +10,12 @@ mod sums;
 
 use std::collections::{HashMap, HashSet};
 
-use crate::Limits;
-use crate::cert::{Obligation, Step};
+use crate::encode::Encoder;
+use crate::encode::value::has_total;
+use crate::evidence::{Obligation, Step};
+use crate::limits::Limits;
 use crate::normal::term::{F, Formula, Nf, Op, Rel, V, Val, Var, wider};
 use crate::normal::{Cx, aggregate, make};
-use crate::smt::encode::Encoder;
-use crate::smt::encode::value::has_total;
 use crate::smt::{self, Answer};
 
 /// How deep claims about aggregates inside aggregates go.

@@ -8,11 +8,11 @@ use num_traits::Signed;
 
 use super::bag::signature;
 use super::{Context, Prover};
+use crate::encode::value::expand;
 use crate::ir::{Type, Value};
 use crate::normal::subst::open;
 use crate::normal::term::{Op, Term, V, Val};
 use crate::normal::{Cx, make};
-use crate::smt::encode::value::expand;
 
 /// A sum with a factor: `coefficient · factors · Σ term`.
 struct Part {

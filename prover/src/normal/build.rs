@@ -10,7 +10,7 @@ use super::determine::{determines, determines_row};
 use super::simplify::{self, Mode};
 use super::term::{Cmp, F, Formula, Nf, Op, Rel, Term, V, Val};
 use super::{Cx, aggregate, distinct, make, subst};
-use crate::Reason;
+use crate::evidence::Reason;
 use crate::ir::schema::decimal_size;
 use crate::ir::{
     Aggregate, AggregateFunction, ArithmeticOp, Assumption, CompareOp, Expr, JoinKind, OrderKey, Plan, SetOp, Type,

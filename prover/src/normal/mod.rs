@@ -2,6 +2,7 @@
 
 pub(crate) mod aggregate;
 pub(crate) mod build;
+pub(crate) mod canon;
 pub(crate) mod determine;
 pub(crate) mod distinct;
 #[cfg(test)]
@@ -19,8 +20,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
+use crate::evidence::Step;
 use crate::ir::{Schema, Type};
-use crate::smt::canon;
 use term::{Col, F, Formula, Rel, Term, V, Val, Var, wider};
 
 /// What all parts of one proof share.
@@ -38,7 +39,7 @@ pub(crate) struct Cx<'a> {
     work: Cell<u64>,
     work_max: u64,
     /// The rewrites applied so far.
-    pub(crate) steps: RefCell<Vec<crate::cert::Step>>,
+    pub(crate) steps: RefCell<Vec<Step>>,
 }
 
 impl<'a> Cx<'a> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::Witness;
 use crate::eval::{Database, Outcome, Row};
+use crate::evidence::Witness;
 use crate::ir::{Table, Type, Value};
 
 use super::{Pair, print};

@@ -14,8 +14,8 @@ use rand::SeedableRng;
 use rand::seq::IndexedRandom as _;
 use rand_chacha::ChaCha8Rng;
 
-use crate::Witness;
 use crate::eval::{Database, Limits, Outcome, Prepared, same_bag};
+use crate::evidence::Witness;
 use crate::ir::{Query, Schema};
 
 use constraints::Constraints;

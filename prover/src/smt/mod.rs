@@ -1,9 +1,6 @@
-//! The solver: which formulas over opened rows hold always. The only folder that names Z3.
+//! The solver: whether the assertions of a script contradict each other, and what satisfies them. The only folder that
+//! names Z3.
 
-pub(crate) mod canon;
-pub(crate) mod encode;
-#[cfg(test)]
-mod honest;
 pub(crate) mod model;
 mod solver;
 

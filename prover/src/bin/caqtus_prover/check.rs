@@ -13,8 +13,9 @@ use prover::{Certificate, Pair};
 use serde::Serialize;
 
 use crate::args::{Faults, MemoryArgs, WorkerArgs, file_text, seconds};
+use crate::exit::{BAD, GOOD, INTERRUPTED};
 use crate::second::Second;
-use crate::{BAD, GOOD, INTERRUPTED, display, explain, prove, solver};
+use crate::{display, explain, prove, solver};
 
 /// Check a proof: make it again, and put its claims to fresh solvers
 ///

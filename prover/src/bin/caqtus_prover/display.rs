@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use prover::wire::{Answer, Outcome};
 use serde::Serialize;
 
-use crate::{BAD, GOOD, OPEN};
+use crate::exit::{BAD, GOOD, OPEN};
 
 /// How many pairs have which verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

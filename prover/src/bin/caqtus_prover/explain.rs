@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use prover::cert::{Obligation, Step};
+use prover::evidence::{Obligation, Step};
 use prover::{Certificate, Pair};
 use serde_json::Value;
 

@@ -15,9 +15,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::args::{CountArgs, WorkerArgs};
+use crate::clock;
 use crate::display::Progress;
+use crate::exit::{BAD, GOOD, INTERRUPTED};
 use crate::pool::{self, End, Job};
-use crate::{BAD, GOOD, INTERRUPTED, clock};
 
 /// Test the prover on random pairs of queries
 ///

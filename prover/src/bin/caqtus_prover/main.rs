@@ -18,6 +18,7 @@ mod bench;
 mod check;
 mod clock;
 mod display;
+mod exit;
 mod explain;
 mod fuzz;
 mod memory;
@@ -34,17 +35,7 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-/// Exit status: every pair is proven, every obligation confirmed, every row right.
-pub(crate) const GOOD: u8 = 0;
-/// Exit status: a pair is refuted, an obligation not confirmed, a row wrong.
-pub(crate) const BAD: u8 = 1;
-/// Exit status: a pair is unknown and none refuted.
-pub(crate) const OPEN: u8 = 2;
-/// Exit status: the command could not run.
-pub(crate) const COULD_NOT_RUN: u8 = 3;
-/// Exit status: stopped by Ctrl-C, as a shell reports it.
-pub(crate) const INTERRUPTED: u8 = 130;
+use exit::{COULD_NOT_RUN, GOOD};
 
 /// Proves that two SQL queries return the same rows on every database, or finds a database where they do not.
 ///

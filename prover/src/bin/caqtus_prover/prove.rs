@@ -13,9 +13,10 @@ use serde::Serialize;
 
 use crate::args::{CountArgs, LimitArgs, PairArgs, WorkerArgs, file_text, query_text};
 use crate::display::{self, Progress, Tally};
+use crate::exit::INTERRUPTED;
 use crate::pairs::{self, Expected, Schemas};
 use crate::pool::{self, End, Job};
-use crate::{INTERRUPTED, clock, explain};
+use crate::{clock, explain};
 
 /// Prove or refute a pair of queries, or a file of pairs
 ///

@@ -7,7 +7,8 @@ use prover::Limits;
 use prover::wire::{Outcome, Task};
 
 use crate::args::{PairArgs, WorkerArgs};
-use crate::{BAD, INTERRUPTED, OPEN, display, prove};
+use crate::exit::{BAD, INTERRUPTED, OPEN};
+use crate::{display, prove};
 
 /// Look for a database on which two queries differ, without trying to prove that there is none
 #[derive(Debug, Args)]

@@ -11,7 +11,8 @@ use prover::Verdict;
 use prover::wire::{Answer, FrameError, Request, Task, read_frame, write_frame};
 
 use crate::args::{Faults, MemoryArgs};
-use crate::{COULD_NOT_RUN, GOOD, audit, clock, memory};
+use crate::exit::{COULD_NOT_RUN, GOOD};
+use crate::{audit, clock, memory};
 
 /// Decide pairs read from standard input, for another program
 ///

@@ -13,9 +13,10 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use crate::args::{CountArgs, LimitArgs, WorkerArgs};
+use crate::clock;
 use crate::display::Progress;
+use crate::exit::{BAD, GOOD, INTERRUPTED};
 use crate::pool::{self, End};
-use crate::{BAD, GOOD, INTERRUPTED, clock};
 use report::{Done, Floor, Report};
 
 /// Decide the suites of a directory and compare with what is known of their pairs

@@ -6,6 +6,8 @@
 //! Every assertion added is a consequence of the meaning of the symbols, so "unsatisfiable" can be relied on, while
 //! "satisfiable" means little.
 
+#[cfg(test)]
+mod honest;
 mod instances;
 pub(crate) mod value;
 
@@ -13,10 +15,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 use std::rc::Rc;
 
-use super::canon;
 use crate::ir::{Type, Value};
 use crate::normal::term::{Cmp, F, Formula, Op, Rel, Term, V, Val, Var};
-use crate::normal::{Cx, make, simplify, subst};
+use crate::normal::{Cx, canon, make, simplify, subst};
 
 /// Witnesses of witnesses.
 const GENERATIONS_MAX: u32 = 3;

@@ -4,9 +4,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
-use crate::normal::make;
-use crate::normal::subst::FreeVars;
-use crate::normal::term::{Cmp, F, Formula, Nf, Rel, Term, V, Val, Var};
+use super::make;
+use super::subst::FreeVars;
+use super::term::{Cmp, F, Formula, Nf, Rel, Term, V, Val, Var};
 
 /// Shape and parameters.
 pub(crate) struct Shape {

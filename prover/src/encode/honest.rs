@@ -7,8 +7,7 @@ use std::rc::Rc;
 
 use rand::SeedableRng as _;
 
-use super::encode::Encoder;
-use super::{Answer, Session};
+use super::Encoder;
 use crate::fuzz::{self, Rng};
 use crate::ir::{Query, Schema, Type, Value};
 use crate::normal::build::Builder;
@@ -17,6 +16,7 @@ use crate::normal::subst::open;
 use crate::normal::term::{Cmp, F, Formula, Nf, Term, V, Val};
 use crate::normal::{Cx, make};
 use crate::refute::{self, Shape};
+use crate::smt::{Answer, Session};
 use crate::{decide, lower};
 
 fn literal(value: &Value, ty: &Type) -> V {
