@@ -3,8 +3,8 @@
 use crate::caq::class::{ClassError, ClassText, OracleClass, read_classes};
 use crate::caq::proof::{Pair, Record, RecordError, Stale, attach, parse_records};
 use crate::config::{CatalogueSource, matches_glob};
-use crate::corpus::snippet::{Snippet, SnippetError};
 use crate::sql::profile::{Profile, ProfileError};
+use crate::sql::snippet::{Snippet, SnippetError};
 use include_dir::{Dir, include_dir};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

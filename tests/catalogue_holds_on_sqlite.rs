@@ -2,7 +2,7 @@
 
 use crate::support::Caqtus;
 use caqtus::caq::fill::{Fill, TableFill};
-use caqtus::generate::expr::Node;
+use caqtus::caq::node::Node;
 use caqtus::sql::print::parse_query;
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is put into placeholders.
 
-use crate::corpus::snippet::Snippet;
-use crate::generate::expr::Node;
+use super::node::Node;
+use crate::sql::snippet::Snippet;
 use std::sync::Arc;
 
 /// The filling of one placeholder, the same for every member of a case.

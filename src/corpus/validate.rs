@@ -4,10 +4,10 @@
 //! the type of every value, NULL on a row of NULLs both stored and padded by an outer join while the table is filled,
 //! the same values again with the rows inserted in reverse order and by other plans, and no error on any row.
 
-use super::snippet::Snippet;
 use crate::compare::{Comparison, Row, compare};
 use crate::dbms::{Connection, EngineError, with_switch};
 use crate::sql::profile::{ColumnType, Profile, Switch};
+use crate::sql::snippet::Snippet;
 use crate::sql::types::{SqlType, Value};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

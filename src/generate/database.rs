@@ -4,9 +4,10 @@
 //! class schema, because the class's equivalence rests on them. Extra columns are reached by snippets only; they may
 //! hold any value under any collation, and are where an engine's conversions are exercised.
 
-use super::expr::{ExprGenerator, Node, Want};
+use super::expr::{ExprGenerator, Want};
 use super::{Capabilities, ColumnInfo, Literals, TableInfo, any_type, table};
 use crate::caq::fill::TableFill;
+use crate::caq::node::Node;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::{ColumnType, Kind, Typing};
 use crate::sql::schema::Table;

@@ -10,10 +10,10 @@ pub mod table;
 
 use crate::compare::Row;
 use crate::config::matches_glob;
-use crate::corpus::snippet::Snippet;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::{ColumnType, Kind, Profile, Switch};
 use crate::sql::schema::Table;
+use crate::sql::snippet::Snippet;
 use crate::sql::types::{SqlType, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -5,8 +5,9 @@
 //! of a compound query: SQLite leaves open whose affinity a compound's column has
 //! (<https://sqlite.org/datatype3.html#column_affinity_for_compound_views>).
 
-use super::expr::{ExprGenerator, Node, Want};
+use super::expr::{ExprGenerator, Want};
 use super::{Capabilities, ColumnInfo, TableInfo};
+use crate::caq::node::Node;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::{Kind, Typing};
 use crate::sql::types::SqlType;

@@ -3,11 +3,11 @@
 
 use super::probe::ALIVE;
 use super::supervisor::{HuntError, HuntPlan, keep, replay};
-use crate::corpus::snippet::Snippet;
 use crate::corpus::validate::{self, Validation};
 use crate::dbms::ErrorClass;
 use crate::program::Step;
 use crate::sql::profile::{Profile, Switch};
+use crate::sql::snippet::Snippet;
 use crate::triage::features::features;
 use crate::triage::finding::{Finding, FindingKind, FindingQuery, FoundReport};
 use std::collections::BTreeMap;

@@ -4,14 +4,15 @@ use super::{Accepts, Case, Oracle, Registration, Setting, SharedCase, TestDataba
 use crate::caq::class::OracleClass;
 use crate::caq::fill::{Fill, TableFill};
 use crate::caq::names::{Demand, PlaceholderKind};
+use crate::caq::node::{Node, plain_literals};
 use crate::caq::proof::Selection;
-use crate::corpus::snippet::Snippet;
 use crate::generate::database::{Database, Relations, database, tables};
-use crate::generate::expr::{ExprGenerator, Node, Want, plain_literals};
+use crate::generate::expr::{ExprGenerator, Want};
 use crate::generate::{Capabilities, ColumnInfo, TableInfo};
 use crate::program::{Assumption, Expected, Program, Relation};
 use crate::rng::{Rng, chance, pick, stream};
 use crate::sql::profile::{ColumnType, Kind, Profile, Switch, is_null};
+use crate::sql::snippet::Snippet;
 use crate::sql::types::SqlType;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;

@@ -1,4 +1,4 @@
-//! SQL as data: types and values, schemas, dialect profiles, text that is printed once and read back.
+//! SQL as data: types and values, schemas, dialect profiles, snippets, text that is printed once and read back.
 //!
 //! Everything here is pure. Nothing in this module knows a database driver, a clock or a file.
 
@@ -7,4 +7,5 @@ pub mod lex;
 pub mod print;
 pub mod profile;
 pub mod schema;
+pub mod snippet;
 pub mod types;

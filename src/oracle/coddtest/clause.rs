@@ -2,8 +2,8 @@
 
 use super::phi::{COMPARISONS, Phi};
 use super::{CoddDatabase, Place, SINK, Scope, comparable};
+use crate::caq::node::{Node, plain_literals};
 use crate::generate::ColumnInfo;
-use crate::generate::expr::{Node, plain_literals};
 use crate::oracle::{Case, SharedCase};
 use crate::program::{self, Assumption, Expected, Fold, Program, Relation, Step, Text};
 use crate::rng::{Rng, chance, pick};

@@ -12,9 +12,10 @@ mod relation;
 
 use super::{Accepts, Oracle, Registration, Setting, SharedCase, TestDatabase};
 use crate::caq::fill::TableFill;
+use crate::caq::node::Node;
 use crate::config::matches_glob;
 use crate::generate::database::{Database, Relations, database};
-use crate::generate::expr::{ExprGenerator, Node, Want};
+use crate::generate::expr::{ExprGenerator, Want};
 use crate::generate::{Capabilities, ColumnInfo, TableInfo};
 use crate::rng::{Rng, chance, pick, stream};
 use crate::sql::profile::{ColumnType, Kind, Profile};

@@ -1,7 +1,7 @@
 //! φ, the expression that is folded (`CODDTest` paper, sections 3.1 to 3.3).
 
 use super::{CoddDatabase, Scope, comparable, comparable_type, value_type};
-use crate::generate::expr::Node;
+use crate::caq::node::Node;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::{Kind, Profile};
 use crate::sql::types::SqlType;

@@ -3,8 +3,8 @@
 
 use super::clause::context;
 use super::{CoddDatabase, Coddtest, Place, Scope, comparable, comparable_type};
+use crate::caq::node::Node;
 use crate::generate::ColumnInfo;
-use crate::generate::expr::Node;
 use crate::oracle::{Accepts, Case, SharedCase};
 use crate::program::{self, Assumption, Expected, Fold, Program, Relation, Step, Text};
 use crate::rng::{Rng, chance, pick};

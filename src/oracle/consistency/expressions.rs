@@ -4,11 +4,11 @@
 //! row by its names is refused.
 
 use super::rows::{TABLE, table_info};
-use crate::corpus::snippet::Snippet;
 use crate::generate::expr::{ExprGenerator, Want};
 use crate::generate::{Capabilities, Literals, TableInfo, any_type};
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::{ColumnType, Kind};
+use crate::sql::snippet::Snippet;
 use crate::sql::types::SqlType;
 use rand::RngExt as _;
 use std::collections::BTreeMap;

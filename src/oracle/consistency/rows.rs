@@ -1,9 +1,9 @@
 //! The rows that expressions are evaluated on: one table, copies of it, and its keys.
 
-use crate::corpus::snippet::Snippet;
 use crate::generate::Capabilities;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::{ColumnType, Profile};
+use crate::sql::snippet::Snippet;
 use crate::sql::types::SqlType;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;

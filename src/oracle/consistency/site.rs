@@ -3,9 +3,9 @@
 use super::Consistency;
 use super::contexts::Context;
 use super::rows::{Database, TABLE};
-use crate::corpus::snippet::Snippet;
 use crate::program::{Step, Text};
 use crate::sql::profile::ColumnType;
+use crate::sql::snippet::Snippet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! A snippet: an expression over the default table of its dialect, ready to be mapped onto another table.
 
-use crate::sql::lex::{LexError, Token, tokens};
-use crate::sql::profile::{ColumnType, Forbidden, Profile};
-use crate::sql::types::SqlType;
+use super::lex::{LexError, Token, tokens};
+use super::profile::{ColumnType, Forbidden, Profile};
+use super::types::SqlType;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use thiserror::Error;
