@@ -6,6 +6,7 @@ use crate::config::{CatalogueSource, matches_glob};
 use crate::sql::profile::{Profile, ProfileError};
 use crate::sql::snippet::{Snippet, SnippetError};
 use include_dir::{Dir, include_dir};
+use prover::ir::Assumption;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -63,9 +64,9 @@ pub fn dialects() -> Vec<String> {
 }
 
 /// What every shipped profile guarantees.
-pub fn guaranteed_everywhere() -> Result<BTreeSet<String>, ProfileError> {
+pub fn guaranteed_everywhere() -> Result<BTreeSet<Assumption>, ProfileError> {
     let guarantees = dialects().into_iter().map(|name| Ok(profile(&name)?.guarantees.clone()));
-    let all: Vec<BTreeSet<String>> = guarantees.collect::<Result<_, ProfileError>>()?;
+    let all: Vec<BTreeSet<Assumption>> = guarantees.collect::<Result<_, ProfileError>>()?;
     Ok(all.into_iter().reduce(|a, b| &a & &b).unwrap_or_default())
 }
 

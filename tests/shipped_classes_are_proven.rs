@@ -2,9 +2,9 @@
 //! proven unless told otherwise.
 
 use crate::support::Caqtus;
-use caqtus::caq::proof::{Status, Verdict};
+use caqtus::caq::proof::{Edge, Pair, Proven, Status, Verdict};
 use caqtus::catalogue;
-use prover::ir::Assumption;
+use std::collections::BTreeSet;
 
 /// Members proven at the last count. A change of the prover or of the classes may raise it; `make proofs` makes the
 /// records.
@@ -16,7 +16,7 @@ fn the_records_are_about_the_present_text_of_every_member() {
     assert!(catalogue.stale.is_empty(), "edited since `make proofs`: {:?}", catalogue.stale);
     for class in &catalogue.classes {
         for at in 1..class.members.len() {
-            let about = class.edges.iter().any(|e| (e.pair.0, e.pair.1) == (0, at));
+            let about = class.edges().iter().any(|e| e.pair() == Pair(0, at));
             assert!(about, "{} member {} has no record; run `make proofs`", class.name, at + 1);
         }
     }
@@ -25,9 +25,9 @@ fn the_records_are_about_the_present_text_of_every_member() {
 #[test]
 fn no_shipped_pair_is_refuted() {
     for class in catalogue::shipped().expect("the shipped catalogue").classes {
-        for edge in &class.edges {
-            assert_ne!(edge.record.verdict, Verdict::Refuted, "{}: {:?}", edge.record.id, edge.record.reason);
-            assert_eq!(edge.record.verdict == Verdict::Unknown, edge.record.reason.is_some(), "{}", edge.record.id);
+        for record in class.edges().iter().map(Edge::record) {
+            assert_ne!(record.verdict, Verdict::Refuted, "{}: {:?}", record.id, record.reason);
+            assert_eq!(record.verdict == Verdict::Unknown, record.reason.is_some(), "{}", record.id);
         }
     }
 }
@@ -38,7 +38,7 @@ fn what_is_not_proven_has_a_reason() {
     for class in catalogue::shipped().expect("the shipped catalogue").classes {
         for (at, status) in class.statuses().into_iter().enumerate() {
             match status {
-                Status::Proven { .. } => proven += 1,
+                Status::Proven(_) => proven += 1,
                 Status::Refuted { by, reason } => {
                     panic!("{} members {} and {} differ: {reason}", class.name, at + 1, by + 1)
                 }
@@ -52,32 +52,19 @@ fn what_is_not_proven_has_a_reason() {
 }
 
 #[test]
-fn assumptions_and_guarantees_have_the_prover_s_names() {
-    let is_assumption = |name: &str| serde_json::from_value::<Assumption>(name.into()).is_ok();
-    let catalogue = catalogue::shipped().expect("the shipped catalogue");
-    for edge in catalogue.classes.iter().flat_map(|c| &c.edges) {
-        assert!(edge.record.assumptions.iter().all(|a| is_assumption(a)), "{:?}", edge.record);
-    }
-    // What the generator of databases keeps to; proofs do not name it.
-    let own = ["columns-hold-their-type"];
-    let guarantees = &catalogue::profile("sqlite").expect("the profile").guarantees;
-    for name in guarantees {
-        assert!(is_assumption(name) || own.contains(&name.as_str()), "{name}");
-    }
-}
-
-#[test]
 fn a_proof_is_used_only_where_what_it_assumes_holds() {
     let guarantees = &catalogue::profile("sqlite").expect("the profile").guarantees;
     for class in catalogue::shipped().expect("the shipped catalogue").classes {
         let selection = class.select(guarantees, "sqlite", false);
         assert!(selection.assumed.is_empty(), "{}", class.name);
         let statuses = class.statuses();
+        let proven: Vec<usize> = selection.proven().iter().map(Proven::member).collect();
+        assert_eq!(selection.members.iter().collect::<BTreeSet<_>>(), proven.iter().collect(), "{}", class.name);
         for at in selection.members {
-            let in_a_proof = class.edges.iter().any(|e| {
-                (e.pair.0 == at || e.pair.1 == at)
-                    && e.record.verdict == Verdict::Proven
-                    && e.record.assumptions.is_subset(guarantees)
+            let in_a_proof = class.edges().iter().any(|e| {
+                (e.pair().0 == at || e.pair().1 == at)
+                    && e.record().verdict == Verdict::Proven
+                    && e.record().assumptions.is_subset(guarantees)
             });
             assert!(in_a_proof, "{} member {}: {:?}", class.name, at + 1, statuses[at]);
         }

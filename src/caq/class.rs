@@ -7,6 +7,7 @@ use super::template::Template;
 use crate::sql::lex::{Token, tokens};
 use crate::sql::schema::{Schema, SchemaError, parse_columns, parse_schema};
 use crate::sql::types::SqlType;
+use prover::ir::Assumption;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -27,8 +28,7 @@ pub struct OracleClass {
     pub ddl: String,
     /// The placeholders' constraints as written.
     pub constraints: BTreeMap<String, String>,
-    /// What the prover said about pairs of members in their present text, sorted.
-    pub edges: Vec<Edge>,
+    pub(super) edges: Vec<Edge>,
     /// The tables of the class.
     pub schema: Schema,
     /// The schema's tables, the table placeholders as further relations, and the placeholders.
@@ -40,7 +40,7 @@ pub struct OracleClass {
     /// The dialects the class is written for; empty means all.
     pub dialects: Vec<String>,
     /// What the equivalence assumes of an engine beyond the standard's semantics.
-    pub assumes: Vec<String>,
+    pub assumes: Vec<Assumption>,
     /// Aliases that members introduce, in lower case: a snippet that uses one of them cannot be filled in.
     pub aliases: BTreeSet<String>,
 }
@@ -134,7 +134,7 @@ pub struct ClassText {
     pub dialects: Vec<String>,
     /// What the equivalence assumes of an engine beyond the standard's semantics.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub assumes: Vec<String>,
+    pub assumes: Vec<Assumption>,
 }
 
 /// A member as it is written.
@@ -316,6 +316,11 @@ impl OracleClass {
         })
     }
 
+    /// What the prover said about pairs of members in their present text, sorted.
+    pub fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
     /// Whether a member divides, by an operator or within an average: a sum may be divided otherwise than what was summed.
     pub fn divides(&self) -> bool {
         let divides = |token: &Token| match token {
@@ -377,6 +382,18 @@ placeholders = { p1 = "Expr(t2: INT)", q1 = "Expr(t1: BOOLEAN)", v1 = "Table(c0 
             source = error.source();
         }
         text
+    }
+
+    #[test]
+    fn a_class_assumes_only_what_is_an_assumption() {
+        let with = |assumption: &str| {
+            let text = "[[class]]\nname = 'c'\nschema = 'CREATE TABLE t(a INT)'\nmembers = ['SELECT 1 FROM t', 'SELECT 1 FROM t']";
+            parse_classes("f.toml", &format!("{text}\nassumes = ['{assumption}']"))
+                .map(|mut classes| classes.remove(0).assumes)
+        };
+        assert_eq!(with("exact-sums").expect("a class"), [Assumption::ExactSums]);
+        let said = chain(&with("exact-sum").expect_err("a slip of the pen"));
+        assert!(["f.toml", "`exact-sum`", "`exact-sums`"].iter().all(|part| said.contains(part)), "{said}");
     }
 
     #[test]

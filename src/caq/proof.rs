@@ -4,6 +4,7 @@
 //! Proofs are edges between members, and what is proven equivalent is a connected component.
 
 use super::class::OracleClass;
+use prover::ir::Assumption;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -33,7 +34,7 @@ pub struct Record {
     pub verdict: Verdict,
     /// What a proof takes for granted about the engine.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub assumptions: BTreeSet<String>,
+    pub assumptions: BTreeSet<Assumption>,
     /// Why the pair is unknown, or after which rows it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -89,18 +90,60 @@ impl Question<'_> {
     }
 }
 
-/// A record that is about the present text of two members.
+/// A record that is about the present text of two members: only [`attach`] makes one, which compares their hashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
-    /// The members.
-    pub pair: Pair,
-    /// What was recorded.
-    pub record: Record,
+    pair: Pair,
+    record: Record,
 }
 
 impl Edge {
+    /// The members.
+    pub fn pair(&self) -> Pair {
+        self.pair
+    }
+
+    /// What was recorded.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
     fn touches(&self, member: usize) -> bool {
         self.pair.0 == member || self.pair.1 == member
+    }
+}
+
+/// A member that is proven equivalent to the other proven members. It is made here only, from edges, so whatever counts
+/// as proven rests on verdicts about the member's present text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proven {
+    member: usize,
+    to: Option<usize>,
+    assumptions: BTreeSet<Assumption>,
+}
+
+impl Proven {
+    fn new(member: usize, edge: Option<&Edge>) -> Self {
+        Self {
+            member,
+            to: edge.map(|e| if e.pair.0 == member { e.pair.1 } else { e.pair.0 }),
+            assumptions: edge.map(|e| e.record.assumptions.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// The member.
+    pub fn member(&self) -> usize {
+        self.member
+    }
+
+    /// The member that its proof connects it to; `None` for the one where the others' proofs end.
+    pub fn to(&self) -> Option<usize> {
+        self.to
+    }
+
+    /// What that proof takes for granted.
+    pub fn assumptions(&self) -> &BTreeSet<Assumption> {
+        &self.assumptions
     }
 }
 
@@ -108,12 +151,7 @@ impl Edge {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
     /// Proven equivalent to the other proven members.
-    Proven {
-        /// The member that its proof connects it to; `None` for the one where the others' proofs end.
-        to: Option<usize>,
-        /// What that proof takes for granted.
-        assumptions: BTreeSet<String>,
-    },
+    Proven(Proven),
     /// A database shows that it returns other rows than another member.
     Refuted {
         /// The other member.
@@ -143,15 +181,23 @@ impl fmt::Display for Stale {
     }
 }
 
-/// The members of a class that are used on a target.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The members of a class that are used on a target. Only [`OracleClass::select`] makes one.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
+    proven: Vec<Proven>,
     /// The members.
     pub members: Vec<usize>,
     /// Those of them that are not proven equivalent to the rest.
     pub assumed: Vec<usize>,
     /// The others, each with the reason.
     pub off: Vec<(usize, String)>,
+}
+
+impl Selection {
+    /// Those of the members that are proven equivalent.
+    pub fn proven(&self) -> &[Proven] {
+        &self.proven
+    }
 }
 
 impl OracleClass {
@@ -203,25 +249,23 @@ impl OracleClass {
         components
     }
 
-    /// The largest component, the first of several; empty if nothing is connected.
-    fn proven(&self, counts: impl Fn(&Edge) -> bool) -> Vec<(usize, Option<&Edge>)> {
+    /// The members of the largest component, the first of several; none if nothing is connected.
+    fn proven(&self, counts: impl Fn(&Edge) -> bool) -> Vec<Proven> {
         let mut largest = Vec::new();
         for component in self.components(counts) {
             if component.len() > largest.len().max(1) {
                 largest = component;
             }
         }
-        largest
+        largest.into_iter().map(|(at, edge)| Proven::new(at, edge)).collect()
     }
 
     /// What is known about each member, whatever the target.
     pub fn statuses(&self) -> Vec<Status> {
         let mut statuses: Vec<Status> = (0..self.members.len()).map(|at| self.unproven(at)).collect();
-        for (at, edge) in self.proven(|_| true) {
-            statuses[at] = Status::Proven {
-                to: edge.map(|e| if e.pair.0 == at { e.pair.1 } else { e.pair.0 }),
-                assumptions: edge.map(|e| e.record.assumptions.clone()).unwrap_or_default(),
-            };
+        for proven in self.proven(|_| true) {
+            let at = proven.member;
+            statuses[at] = Status::Proven(proven);
         }
         statuses
     }
@@ -255,7 +299,7 @@ impl OracleClass {
 
     /// Pairs that were not tried yet and would connect what proofs, counting only those that take no more for granted
     /// than `guarantees`, leave apart.
-    pub fn apart(&self, guarantees: &BTreeSet<String>) -> Vec<Pair> {
+    pub fn apart(&self, guarantees: &BTreeSet<Assumption>) -> Vec<Pair> {
         let mut component = vec![0; self.members.len()];
         for (number, members) in self.components(|e| e.record.assumptions.is_subset(guarantees)).iter().enumerate() {
             members.iter().for_each(|(at, _)| component[*at] = number);
@@ -266,16 +310,17 @@ impl OracleClass {
 
     /// The members to use on a target with these guarantees: those that proofs connect there and, if `assumed`, those
     /// about which nothing is known.
-    pub fn select(&self, guarantees: &BTreeSet<String>, dialect: &str, assumed: bool) -> Selection {
+    pub fn select(&self, guarantees: &BTreeSet<Assumption>, dialect: &str, assumed: bool) -> Selection {
         let holds = |e: &Edge| e.record.assumptions.is_subset(guarantees);
-        let here: BTreeSet<usize> = self.proven(holds).into_iter().map(|(at, _)| at).collect();
-        let anywhere: BTreeSet<usize> = self.proven(|_| true).into_iter().map(|(at, _)| at).collect();
-        let mut selection = Selection::default();
+        let anywhere: BTreeSet<usize> = self.proven(|_| true).iter().map(Proven::member).collect();
+        let mut selection =
+            Selection { proven: self.proven(holds), members: Vec::new(), assumed: Vec::new(), off: Vec::new() };
         for at in 0..self.members.len() {
-            if here.contains(&at) {
+            if selection.proven.iter().any(|proven| proven.member == at) {
                 selection.members.push(at);
             } else if anywhere.contains(&at) {
-                let missing = self.missing(at, guarantees).into_iter().collect::<Vec<_>>().join(", ");
+                let missing =
+                    self.missing(at, guarantees).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
                 selection.off.push((at, format!("its proof assumes {missing}, which {dialect} does not guarantee")));
             } else if let Status::Refuted { by, reason } = self.unproven(at) {
                 selection.off.push((at, format!("refuted by member {}: {reason}", by + 1)));
@@ -290,10 +335,10 @@ impl OracleClass {
     }
 
     /// What the proofs of a member assume and a target does not guarantee; of its class, if the lack is elsewhere.
-    fn missing<'a>(&'a self, at: usize, guarantees: &'a BTreeSet<String>) -> BTreeSet<&'a str> {
-        let lacking = |own: bool| -> BTreeSet<&str> {
+    fn missing(&self, at: usize, guarantees: &BTreeSet<Assumption>) -> BTreeSet<Assumption> {
+        let lacking = |own: bool| -> BTreeSet<Assumption> {
             let edges = self.edges.iter().filter(|e| !own || e.touches(at));
-            edges.flat_map(|e| e.record.assumptions.difference(guarantees)).map(String::as_str).collect()
+            edges.flat_map(|e| e.record.assumptions.difference(guarantees)).copied().collect()
         };
         let own = lacking(true);
         if own.is_empty() { lacking(false) } else { own }
@@ -358,7 +403,7 @@ impl OracleClass {
             }
             (false, false) => format!("member {} and member {} were edited", pair.0 + 1, pair.1 + 1),
         };
-        let proven: BTreeSet<usize> = self.proven(|_| true).into_iter().map(|(at, _)| at).collect();
+        let proven: BTreeSet<usize> = self.proven(|_| true).iter().map(Proven::member).collect();
         let lost = [pair.0, pair.1].into_iter().filter(|at| !proven.contains(at));
         let lost: Vec<String> = lost.map(|at| (at + 1).to_string()).collect();
         match lost.as_slice() {
@@ -381,7 +426,7 @@ mod tests {
         parse_classes("f.toml", &text).expect("a class").remove(0)
     }
 
-    fn with(members: usize, edges: &[(&str, Verdict, &[&str])]) -> OracleClass {
+    fn with(members: usize, edges: &[(&str, Verdict, &[Assumption])]) -> OracleClass {
         let mut classes = [class(members)];
         let records = edges
             .iter()
@@ -391,7 +436,7 @@ mod tests {
                     id: (*id).to_owned(),
                     hash: classes[0].question(pair).expect("members").hash(),
                     verdict: *verdict,
-                    assumptions: assumptions.iter().map(ToString::to_string).collect(),
+                    assumptions: assumptions.iter().copied().collect(),
                     reason: (*verdict == Verdict::Unknown).then(|| "too hard".to_owned()),
                     prover: "1".to_owned(),
                 }
@@ -401,8 +446,8 @@ mod tests {
         classes.into_iter().next().expect("the class")
     }
 
-    fn used(class: &OracleClass, guarantees: &[&str], assumed: bool) -> Vec<usize> {
-        class.select(&guarantees.iter().map(ToString::to_string).collect(), "x", assumed).members
+    fn used(class: &OracleClass, guarantees: &[Assumption], assumed: bool) -> Vec<usize> {
+        class.select(&guarantees.iter().copied().collect(), "x", assumed).members
     }
 
     #[test]
@@ -415,29 +460,36 @@ mod tests {
     }
 
     #[test]
+    fn a_record_that_assumes_what_is_no_assumption_is_an_error() {
+        let line = |assumption: &str| {
+            format!(r#"{{"id":"c/1~2","hash":"","verdict":"proven","assumptions":["{assumption}"],"prover":"1"}}"#)
+        };
+        assert_eq!(parse_records(&line("exact-sums")).expect("a record").len(), 1);
+        let error = parse_records(&format!("\n{}", line("exact-sum"))).expect_err("a slip of the pen");
+        let said = format!("{:#}", anyhow::Error::from(error));
+        assert!(said.contains("line 2") && said.contains("`exact-sum`") && said.contains("`exact-sums`"), "{said}");
+    }
+
+    #[test]
     fn proofs_connect_and_the_largest_component_is_used() {
+        use Assumption::ExactSums;
         use Verdict::{Proven, Unknown};
         let class = with(
             6,
-            &[
-                ("c/1~2", Proven, &[]),
-                ("c/1~3", Unknown, &[]),
-                ("c/3~4", Proven, &[]),
-                ("c/4~5", Proven, &["exact-sums"]),
-            ],
+            &[("c/1~2", Proven, &[]), ("c/1~3", Unknown, &[]), ("c/3~4", Proven, &[]), ("c/4~5", Proven, &[ExactSums])],
         );
         assert_eq!(class.proven_count(), 3);
-        assert_eq!(used(&class, &["exact-sums"], false), [2, 3, 4]);
+        assert_eq!(used(&class, &[ExactSums], false), [2, 3, 4]);
         // Of two components of a size the first.
         assert_eq!(used(&class, &[], false), [0, 1]);
-        assert_eq!(used(&class, &["exact-sums"], true), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(used(&class, &[ExactSums], true), [0, 1, 2, 3, 4, 5]);
         // What is proven only under an assumption that fails stays off.
         assert_eq!(used(&class, &[], true), [0, 1, 5]);
         let selection = class.select(&BTreeSet::new(), "x", false);
         assert!(selection.off.iter().any(|(at, why)| *at == 4 && why.contains("exact-sums, which x")), "{selection:?}");
         assert!(matches!(&class.statuses()[5], Status::Assumed { reason } if reason.contains("present text")));
-        assert!(matches!(&class.statuses()[4], Status::Proven { to: Some(3), assumptions } if assumptions.len() == 1));
-        assert!(class.apart(&BTreeSet::from(["exact-sums".to_owned()])).iter().all(|p| *p != Pair(0, 2)));
+        assert!(matches!(&class.statuses()[4], Status::Proven(p) if p.to == Some(3) && p.assumptions.len() == 1));
+        assert!(class.apart(&BTreeSet::from([ExactSums])).iter().all(|p| *p != Pair(0, 2)));
     }
 
     #[test]

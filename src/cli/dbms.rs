@@ -230,9 +230,12 @@ pub(super) fn check_here(dbms: &str, common: &Common, tick: &mut dyn FnMut()) ->
     let types = profile.types.iter().map(|(ty, names)| format!("{ty}: {}", names.join(" or ")));
     println!("types: {}", types.collect::<Vec<_>>().join("; "));
     println!("other types of columns: {}", profile.other_types.keys().map(|k| &**k).collect::<Vec<_>>().join(", "));
-    println!("guarantees: {}", profile.guarantees.iter().cloned().collect::<Vec<_>>().join(", "));
-    for (guarantee, why) in &session.not_kept {
-        println!("not kept here: {guarantee}: {why}");
+    println!("guarantees: {}", profile.guarantees.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+    for (assumption, why) in &session.not_kept.assumptions {
+        println!("not kept here: {assumption}: {why}");
+    }
+    if let Some(why) = &session.not_kept.column_types {
+        println!("not kept here: columns hold values of their own type only: {why}");
     }
     let Probed { operators, functions, switches, missing } = &session.probed;
     println!("operators: {operators} of {}", profile.operators.len());

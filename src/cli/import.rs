@@ -129,7 +129,7 @@ async fn classes(args: &ImportArgs, store: Store) -> anyhow::Result<ExitCode> {
     for (at, class) in classes.iter().enumerate() {
         progress.update(format!("{} of {}: {}", at + 1, classes.len(), class.name), start.elapsed());
         let proofs = match &provers {
-            None => class.edges.iter().map(|e| NewProof { record: e.record.clone(), certificate: None }).collect(),
+            None => class.edges().iter().map(|e| NewProof { record: e.record().clone(), certificate: None }).collect(),
             Some(provers) => prove(provers, class).await?,
         };
         for refuted in proofs.iter().filter(|p| p.record.verdict == Verdict::Refuted) {
@@ -210,7 +210,7 @@ async fn prove(provers: &ProverPool, class: &OracleClass) -> anyhow::Result<Vec<
                 Outcome::Refuted => Verdict::Refuted,
                 Outcome::Unknown => Verdict::Unknown,
             },
-            assumptions: answer.assumptions.iter().map(ToString::to_string).collect(),
+            assumptions: answer.assumptions,
             reason: answer.reason.or(witness),
             prover: provers.version().to_owned(),
         };

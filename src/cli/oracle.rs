@@ -10,6 +10,7 @@ use crate::hunt::session::select;
 use crate::store::{ClassState, Store, StoreError, StoredClass};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
+use prover::ir::Assumption;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead as _, Write as _};
@@ -322,8 +323,9 @@ fn json_line(class: &OracleClass) -> serde_json::Value {
     let placeholders: Vec<&str> = class.names.placeholders.iter().map(|p| p.name.as_str()).collect();
     let members: Vec<&str> = class.members.iter().map(|m| m.sql.as_str()).collect();
     let status = |status| match status {
-        Status::Proven { to, assumptions } => {
-            serde_json::json!({ "status": "proven", "to": to.map(|at| at + 1), "assumptions": assumptions })
+        Status::Proven(proven) => {
+            let to = proven.to().map(|at| at + 1);
+            serde_json::json!({ "status": "proven", "to": to, "assumptions": proven.assumptions() })
         }
         Status::Refuted { by, reason } => {
             serde_json::json!({ "status": "refuted", "by": by + 1, "reason": reason })
@@ -358,14 +360,17 @@ fn show(class: &OracleClass) {
     for (at, (member, status)) in class.members.iter().zip(class.statuses()).enumerate() {
         let switch = member.switch.as_ref().map(|s| format!(" (optimizer switch {s})")).unwrap_or_default();
         let status = match status {
-            Status::Proven { to: None, .. } => "proven: the proofs of the others end here".to_owned(),
-            Status::Proven { to: Some(to), assumptions } => {
-                let granted = match assumptions.into_iter().collect::<Vec<_>>().join(", ") {
-                    none if none.is_empty() => "taking nothing for granted".to_owned(),
-                    some => format!("taking for granted: {some}"),
-                };
-                format!("proven equivalent to member {}, {granted}", to + 1)
-            }
+            Status::Proven(proven) => match proven.to() {
+                None => "proven: the proofs of the others end here".to_owned(),
+                Some(to) => {
+                    let assumptions: Vec<String> = proven.assumptions().iter().map(ToString::to_string).collect();
+                    let granted = match assumptions.as_slice() {
+                        [] => "taking nothing for granted".to_owned(),
+                        some => format!("taking for granted: {}", some.join(", ")),
+                    };
+                    format!("proven equivalent to member {}, {granted}", to + 1)
+                }
+            },
             Status::Refuted { by, reason } => format!("refuted by member {}: {reason}", by + 1),
             Status::Assumed { reason } => format!("assumed, not proven: {reason}"),
         };
@@ -379,7 +384,7 @@ struct Answer {
     id: String,
     verdict: Verdict,
     #[serde(default)]
-    assumptions: BTreeSet<String>,
+    assumptions: BTreeSet<Assumption>,
     #[serde(default)]
     reason: Option<String>,
     #[serde(default)]

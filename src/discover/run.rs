@@ -288,7 +288,7 @@ impl Discovery {
         };
         row.reason = answer.reason;
         row.witness = answer.witness;
-        row.assumptions = answer.assumptions.iter().map(ToString::to_string).collect();
+        row.assumptions = answer.assumptions;
         row.certificate = answer.certificate.and_then(|certificate| serde_json::to_value(certificate).ok());
         if row.unbound.is_some() {
             // Not a query of the language, perhaps no query at all: no engine is to run it.

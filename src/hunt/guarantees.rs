@@ -7,8 +7,9 @@
 use crate::compare::Row;
 use crate::dbms::Connection;
 use crate::interpret;
-use crate::sql::profile::{ColumnType, OWN_GUARANTEES, Profile};
+use crate::sql::profile::{ColumnType, Profile};
 use crate::sql::types::{SqlType, Value};
+use prover::ir::Assumption;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What must come of a query.
@@ -24,10 +25,6 @@ enum Expect {
 
 use Expect::{Error, True, TrueOrError};
 
-/// Assumptions with more to them than queries.
-const TEXTS: &str = "text-equality-is-identity";
-const EXACT_SUMS: &str = "exact-sums";
-
 /// A query with what must come of it.
 type Experiment = (Expect, &'static str);
 
@@ -39,20 +36,20 @@ const TABLES: [(&str, &str); 4] = [
     ("g_sized(d DECIMAL(5, 1))", "(1.25)"),
 ];
 
-/// What shows whether an engine keeps an assumption, by its name. Nothing shows it where it is about what Caqtus does.
-const EXPERIMENTS: &[(&str, &[Experiment])] = &[
+/// What shows whether an engine keeps an assumption. Nothing shows it where it is about what Caqtus does.
+const EXPERIMENTS: &[(Assumption, &[Experiment])] = &[
     // `texts_are_themselves` has what is cast, too.
     (
-        "text-equality-is-identity",
+        Assumption::TextEqualityIsIdentity,
         &[
             (True, "SELECT COUNT(*) = 0 FROM g_texts WHERE a IN ('a', 'á ', 'a  ')"),
             (True, "SELECT COUNT(DISTINCT a) = 3 FROM g_texts"),
             (True, "SELECT COUNT(*) = 3 FROM g_texts AS x JOIN g_texts AS y ON x.a = y.a"),
         ],
     ),
-    ("no-padding-or-truncation", &[(True, "SELECT d = 1.25 FROM g_sized"), CASTS[0], CASTS[1], CASTS[2]]),
+    (Assumption::NoPaddingOrTruncation, &[(True, "SELECT d = 1.25 FROM g_sized"), CASTS[0], CASTS[1], CASTS[2]]),
     (
-        "exact-arithmetic",
+        Assumption::ExactArithmetic,
         &[
             (True, "SELECT a / 2 = a / 2.0, (a / 2) * 2 = a FROM g_one"),
             (True, "SELECT a / 3 * 3000000000000 = 7000000000000 FROM g_one"),
@@ -66,7 +63,7 @@ const EXPERIMENTS: &[(&str, &[Experiment])] = &[
         ],
     ),
     (
-        "exact-sums",
+        Assumption::ExactSums,
         &[
             (True, "SELECT SUM(a * 700000000) = 4900000000 FROM g_two WHERE k = 1"),
             (
@@ -77,14 +74,14 @@ const EXPERIMENTS: &[(&str, &[Experiment])] = &[
         ],
     ),
     (
-        "double-equality-is-identity",
+        Assumption::DoubleEqualityIsIdentity,
         &[
             (True, "SELECT CAST(r - r AS #TEXT) = CAST(-(r - r) AS #TEXT) OR r - r <> -(r - r) FROM g_one"),
             (True, "SELECT a + 9007199254740986 <> (r - r) + 9007199254740992 FROM g_one"),
         ],
     ),
     (
-        "no-runtime-error",
+        Assumption::NoRuntimeError,
         &[
             (Error, "SELECT a / z FROM g_one"),
             (Error, "SELECT a % z FROM g_one"),
@@ -93,32 +90,32 @@ const EXPERIMENTS: &[(&str, &[Experiment])] = &[
         ],
     ),
     (
-        "scalar-subquery-at-most-one-row",
+        Assumption::ScalarSubqueryAtMostOneRow,
         &[
             (Error, "SELECT (SELECT a FROM g_two)"),
             (Error, "SELECT x.a FROM g_one AS x WHERE x.a < (SELECT y.a FROM g_two AS y WHERE y.a < x.a)"),
         ],
     ),
     (
-        "avg-is-exact-quotient",
+        Assumption::AvgIsExactQuotient,
         &[
             (True, "SELECT AVG(a) * 3000000000000 = 7000000000000 FROM g_two WHERE k = 1"),
             (True, "SELECT AVG(a + 9007199254740984) - 9007199254740992 = 1 FROM g_two WHERE k = 2"),
         ],
     ),
     (
-        "boolean-is-one-or-zero",
+        Assumption::BooleanIsOneOrZero,
         &[
             (True, "SELECT b = 1, (a = 7) + 1 = 2, (a = 8) = 0, (NOT b) = 0, TRUE + TRUE = 2 FROM g_one"),
             (True, "SELECT SUM(b) = 2, MAX(b) = 1, MIN(b) = 0 FROM g_two"),
         ],
     ),
     // Results are compared as bags.
-    ("order-not-compared", &[]),
+    (Assumption::OrderNotCompared, &[]),
     // Of every function only a list could say it. That one is not deterministic is enough.
-    ("functions-are-deterministic", &[(True, "SELECT RANDOM() = RANDOM() FROM g_one")]),
+    (Assumption::FunctionsAreDeterministic, &[(True, "SELECT RANDOM() = RANDOM() FROM g_one")]),
     (
-        "case-keeps-branch-types",
+        Assumption::CaseKeepsBranchTypes,
         &[
             (True, "SELECT (CASE WHEN a = 7 THEN 7 ELSE 1.5e0 END) / 2 = 7 / 2 FROM g_one"),
             (True, "SELECT (CASE WHEN a = 7 THEN 9007199254740993 ELSE 1.5e0 END) - 9007199254740992 = 1 FROM g_one"),
@@ -127,7 +124,7 @@ const EXPERIMENTS: &[(&str, &[Experiment])] = &[
         ],
     ),
     (
-        "nulls-sort-at-one-end",
+        Assumption::NullsSortAtOneEnd,
         &[(
             True,
             "SELECT (SELECT v IS NULL FROM (SELECT a AS v FROM g_one UNION ALL SELECT n FROM g_one) AS x ORDER BY v LIMIT 1) \
@@ -135,7 +132,7 @@ const EXPERIMENTS: &[(&str, &[Experiment])] = &[
         )],
     ),
     (
-        "rows-compare-by-parts",
+        Assumption::RowsCompareByParts,
         &[
             (True, "SELECT COUNT(*) = 1 FROM g_one WHERE (a, z) = (7, 0) AND (a, n) <> (8, NULL)"),
             (True, "SELECT COUNT(*) = 0 FROM g_one WHERE (a, n) = (7, NULL)"),
@@ -144,9 +141,12 @@ const EXPERIMENTS: &[(&str, &[Experiment])] = &[
             (True, "SELECT COUNT(*) = 0 FROM g_one WHERE (a, n) NOT IN (SELECT a, n FROM g_one)"),
         ],
     ),
-    ("other-equality-is-identity", &[(TrueOrError, "SELECT NOT (INTERVAL '1' MONTH = INTERVAL '30' DAY) FROM g_one")]),
     (
-        "static-types",
+        Assumption::OtherEqualityIsIdentity,
+        &[(TrueOrError, "SELECT NOT (INTERVAL '1' MONTH = INTERVAL '30' DAY) FROM g_one")],
+    ),
+    (
+        Assumption::StaticTypes,
         &[
             (True, "SELECT COALESCE(a, 2.5) / 2 = 3.5, CASE WHEN a = 7 THEN a ELSE 2.5 END / 2 = 3.5 FROM g_one"),
             (True, "SELECT CAST(a AS DECIMAL(10, 2)) / 2 = 3.5 FROM g_one"),
@@ -154,9 +154,9 @@ const EXPERIMENTS: &[(&str, &[Experiment])] = &[
             (True, "SELECT MAX(x.q) / 2 = 3.5 FROM (SELECT a AS q FROM g_one UNION ALL SELECT 2.5 FROM g_one) AS x"),
         ],
     ),
-    ("casts-keep-values", CASTS),
+    (Assumption::CastsKeepValues, CASTS),
     (
-        "double-sums-ignore-order",
+        Assumption::DoubleSumsIgnoreOrder,
         &[(
             True,
             "SELECT (SELECT SUM(x.q) FROM (SELECT CAST(1e20 AS #REAL) AS q FROM g_one UNION ALL SELECT CAST(-1e20 AS #REAL) \
@@ -164,7 +164,7 @@ const EXPERIMENTS: &[(&str, &[Experiment])] = &[
                 FROM g_one UNION ALL SELECT CAST(1e20 AS #REAL) FROM g_one UNION ALL SELECT CAST(-1e20 AS #REAL) FROM g_one) AS x)",
         )],
     ),
-    ("standard-spelling", &[(True, "SELECT 'a' || 'b' = 'ab', \"a\" = 7 FROM g_one")]),
+    (Assumption::StandardSpelling, &[(True, "SELECT 'a' || 'b' = 'ab', \"a\" = 7 FROM g_one")]),
 ];
 
 /// Casts to types with sizes.
@@ -184,38 +184,58 @@ const DIVIDED_SUMS: [Experiment; 2] = [
     (True, "SELECT SUM(a) / 3 = (SELECT SUM(s) / 3 FROM (SELECT SUM(a) AS s FROM g_two GROUP BY k) AS x) FROM g_two"),
 ];
 
-/// The guarantees of a profile that the engine does not keep, each with what showed it.
-pub fn not_kept(connection: &mut dyn Connection, profile: &Profile) -> BTreeMap<String, String> {
-    let all: BTreeSet<&String> = profile.guarantees.union(&profile.guarantees_without_division).collect();
-    let mut broken = BTreeMap::new();
+/// What a profile guarantees and the engine does not keep, each with what showed it.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct NotKept {
+    /// Assumptions of proofs.
+    pub assumptions: BTreeMap<Assumption, String>,
+    /// That columns of a class hold values of their own type only.
+    pub column_types: Option<String>,
+}
+
+impl NotKept {
+    /// Whether everything is kept.
+    pub fn is_empty(&self) -> bool {
+        self.assumptions.is_empty() && self.column_types.is_none()
+    }
+}
+
+/// The guarantees of a profile that the engine does not keep.
+pub fn not_kept(connection: &mut dyn Connection, profile: &Profile) -> NotKept {
+    let all: BTreeSet<Assumption> = profile.guarantees.union(&profile.guarantees_without_division).copied().collect();
     if let Err(error) = interpret::build(connection, &setup(profile)) {
         let why = format!("the tables of the experiments cannot be made: {error}");
-        return all.into_iter().map(|name| (name.clone(), why.clone())).collect();
+        return NotKept {
+            column_types: profile.columns_hold_their_type.then(|| why.clone()),
+            assumptions: all.into_iter().map(|assumption| (assumption, why.clone())).collect(),
+        };
     }
-    for name in all.into_iter().filter(|name| !OWN_GUARANTEES.contains(&name.as_str())) {
-        let Some((_, experiments)) = EXPERIMENTS.iter().find(|(named, _)| named == name) else {
-            broken.insert(name.clone(), "no experiment shows it".to_owned());
+    let mut broken = BTreeMap::new();
+    for assumption in all.into_iter().filter(|assumption| *assumption != Assumption::PrimaryKeyNotNull) {
+        let Some((_, experiments)) = EXPERIMENTS.iter().find(|(of, _)| *of == assumption) else {
+            broken.insert(assumption, "no experiment shows it".to_owned());
             continue;
         };
         let mut against = spoken_against(connection, profile, experiments);
-        if name == EXACT_SUMS && profile.guarantees.contains(name) {
+        if assumption == Assumption::ExactSums && profile.guarantees.contains(&assumption) {
             against = against.or_else(|| spoken_against(connection, profile, &DIVIDED_SUMS));
         }
         if let Some(why) = against {
-            broken.insert(name.clone(), why);
+            broken.insert(assumption, why);
         }
     }
-    for name in OWN_GUARANTEES.iter().filter(|name| profile.guarantees.contains(**name)) {
-        let against =
-            if *name == OWN_GUARANTEES[0] { other_types(connection, profile) } else { null_key(connection, profile) };
-        if let Some(why) = against {
-            broken.insert((*name).to_owned(), why);
-        }
+    let column_types = if profile.columns_hold_their_type { other_types(connection, profile) } else { None };
+    if profile.guarantees.contains(&Assumption::PrimaryKeyNotNull)
+        && let Some(why) = null_key(connection, profile)
+    {
+        broken.insert(Assumption::PrimaryKeyNotNull, why);
     }
-    if profile.guarantees.contains(TEXTS) && !broken.contains_key(TEXTS) && !texts_are_themselves(connection, profile) {
-        broken.insert(TEXTS.to_owned(), "texts that are cast are equal to others".to_owned());
+    let texts = Assumption::TextEqualityIsIdentity;
+    if profile.guarantees.contains(&texts) && !broken.contains_key(&texts) && !texts_are_themselves(connection, profile)
+    {
+        broken.insert(texts, "texts that are cast are equal to others".to_owned());
     }
-    broken
+    NotKept { assumptions: broken, column_types }
 }
 
 fn setup(profile: &Profile) -> Vec<String> {
@@ -332,30 +352,32 @@ mod tests {
         let mut sqlite = Sqlite::linked(STATEMENT_LIMITS).expect("opens");
         let shipped = profile("sqlite").expect("shipped");
         let mut eager = Profile::clone(&shipped);
-        eager.guarantees.extend(EXPERIMENTS.iter().map(|(name, _)| (*name).to_owned()));
-        let not_kept = not_kept(&mut sqlite, &eager);
-        for name in &shipped.guarantees {
-            assert!(!not_kept.contains_key(name), "{name}: {not_kept:?}");
+        eager.guarantees.extend(EXPERIMENTS.iter().map(|(assumption, _)| *assumption));
+        let NotKept { assumptions: not_kept, column_types } = not_kept(&mut sqlite, &eager);
+        assert_eq!(column_types, None);
+        for assumption in &shipped.guarantees {
+            assert!(!not_kept.contains_key(assumption), "{assumption}: {not_kept:?}");
         }
-        for name in [
-            "exact-arithmetic",
-            "no-runtime-error",
-            "scalar-subquery-at-most-one-row",
-            "avg-is-exact-quotient",
-            "functions-are-deterministic",
-            "static-types",
+        for assumption in [
+            Assumption::ExactArithmetic,
+            Assumption::NoRuntimeError,
+            Assumption::ScalarSubqueryAtMostOneRow,
+            Assumption::AvgIsExactQuotient,
+            Assumption::FunctionsAreDeterministic,
+            Assumption::StaticTypes,
         ] {
-            assert!(not_kept.contains_key(name), "{name}");
+            assert!(not_kept.contains_key(&assumption), "{assumption}");
         }
     }
 
     #[test]
     fn every_guarantee_has_experiments() {
-        let known: BTreeSet<&str> = EXPERIMENTS.iter().map(|(name, _)| *name).chain(OWN_GUARANTEES).collect();
+        let of_queries = EXPERIMENTS.iter().map(|(assumption, _)| *assumption);
+        let known: BTreeSet<Assumption> = of_queries.chain([Assumption::PrimaryKeyNotNull]).collect();
         for dialect in crate::catalogue::dialects() {
             let profile = profile(&dialect).expect("shipped");
-            let all = profile.guarantees.union(&profile.guarantees_without_division);
-            assert!(all.clone().all(|name| known.contains(name.as_str())), "{dialect}: {all:?}");
+            let mut all = profile.guarantees.union(&profile.guarantees_without_division);
+            assert!(all.all(|assumption| known.contains(assumption)), "{dialect}");
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::breakage::{Breakage, broken_kind};
 use super::cache::{CacheFile, Places};
-use super::{guarantees, learned};
+use super::guarantees::{self, NotKept};
+use super::learned;
 use crate::caq::class::OracleClass;
 use crate::catalogue::{self, CatalogueError};
 use crate::compare::Row;
@@ -91,7 +92,7 @@ pub struct Session {
     /// What the user should know: a cache that cannot be used.
     pub notes: Vec<String>,
     /// What the profile guarantees and the engine does not keep, with what showed it.
-    pub not_kept: BTreeMap<String, String>,
+    pub not_kept: NotKept,
     /// What broke the engine meanwhile.
     pub broken: Vec<Breakage>,
 }
@@ -148,7 +149,10 @@ impl Session {
         let enforced = enforced(connection.as_mut(), &profile);
         let undoes = undoes(connection.as_mut(), &profile);
         let not_kept = guarantees::not_kept(connection.as_mut(), &profile);
-        let profile = not_kept.keys().fold(profile, |profile, name| Arc::new(profile.without_guarantee(name)));
+        let profile = not_kept
+            .assumptions
+            .keys()
+            .fold(profile, |profile, assumption| Arc::new(profile.without_guarantee(*assumption)));
         tick();
         let mut memory = Memory::open(target, &mut places, connection.as_ref(), &profile);
         interpret::build(connection.as_mut(), &profile.start).map_err(TargetError::from)?;

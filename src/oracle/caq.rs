@@ -91,7 +91,8 @@ impl CaqOracle {
                 unused.insert(class.name, format!("the target does not enforce {what}"));
                 continue;
             }
-            let Selection { members: equivalent, mut assumed, off } = class.select(&guarantees, &profile.name, assumed);
+            let Selection { members: equivalent, mut assumed, off, .. } =
+                class.select(&guarantees, &profile.name, assumed);
             if equivalent.len() < 2 {
                 let why = off.into_iter().next().map(|(_, why)| why).unwrap_or_default();
                 unused.insert(class.name, why);

@@ -2,6 +2,7 @@
 
 use super::error::ErrorClass;
 use super::types::SqlType;
+use prover::ir::Assumption;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub enum Typing {
 /// A dialect profile. `docs/engines.md` explains the fields, the files in `corpus/dialects/` why they are set as they are.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Profile {
     /// Name of the dialect, as classes list it.
     pub name: String,
@@ -48,10 +50,14 @@ pub struct Profile {
     #[serde(default)]
     pub python: Option<String>,
     /// Assumptions of classes and of their proofs that hold for the databases created here.
-    pub guarantees: BTreeSet<String>,
+    pub guarantees: BTreeSet<Assumption>,
     /// Those that hold for classes whose members do not divide.
     #[serde(default)]
-    pub guarantees_without_division: BTreeSet<String>,
+    pub guarantees_without_division: BTreeSet<Assumption>,
+    /// Whether columns of a class hold values of their own type only. The generator of databases keeps to it, so proofs do
+    /// not name it.
+    #[serde(default)]
+    pub columns_hold_their_type: bool,
     /// What has a type.
     pub typing: Typing,
     /// Whether any value may stand where a truth value is wanted.
@@ -460,16 +466,6 @@ pub enum ProfileError {
         /// The type.
         ty: String,
     },
-    /// The profile guarantees what nothing assumes.
-    #[error(
-        "dialect profile {name} guarantees {guarantee}, which is no assumption; {OWN_GUARANTEES:?} and those of the prover are"
-    )]
-    Guarantee {
-        /// The profile.
-        name: String,
-        /// The guarantee.
-        guarantee: String,
-    },
     /// The file is no TOML of the expected form.
     #[error("dialect profile {name}")]
     Toml {
@@ -503,10 +499,6 @@ impl Profile {
         }
         profile.digest = hash.finalize().to_hex()[..16].into();
         profile.operators = toml::from_str::<Operators>(operators).map_err(toml_error)?.operators;
-        let mut guarantees = profile.guarantees.iter().chain(&profile.guarantees_without_division);
-        if let Some(guarantee) = guarantees.find(|guarantee| !is_assumption(guarantee)) {
-            return Err(ProfileError::Guarantee { name: name.to_owned(), guarantee: guarantee.clone() });
-        }
         let columns = profile.snippet_table.columns.values();
         let unknown = columns.filter_map(|ty| match ty {
             ColumnType::Other(ty) if !profile.other_types.contains_key(ty) => Some(ty),
@@ -520,10 +512,10 @@ impl Profile {
 
     /// The profile without one of its guarantees, where an engine does not keep it.
     #[must_use]
-    pub fn without_guarantee(&self, guarantee: &str) -> Self {
+    pub fn without_guarantee(&self, guarantee: Assumption) -> Self {
         let mut profile = self.clone();
-        profile.guarantees.remove(guarantee);
-        profile.guarantees_without_division.remove(guarantee);
+        profile.guarantees.remove(&guarantee);
+        profile.guarantees_without_division.remove(&guarantee);
         profile
     }
 
@@ -598,9 +590,9 @@ impl Profile {
     }
 
     /// What is guaranteed for a class.
-    pub fn guarantees_for(&self, divides: bool) -> BTreeSet<String> {
+    pub fn guarantees_for(&self, divides: bool) -> BTreeSet<Assumption> {
         let more = self.guarantees_without_division.iter().filter(|_| !divides);
-        self.guarantees.iter().chain(more).cloned().collect()
+        self.guarantees.iter().chain(more).copied().collect()
     }
 
     /// The class of an error by the engine's code: that of the longest pattern that fits, `Data` if none does, because
@@ -614,14 +606,6 @@ impl Profile {
         let fitting = all.filter_map(|(pattern, class)| Some((fit(pattern)?, class)));
         fitting.max_by_key(|(length, _)| *length).map_or(ErrorClass::Data, |(_, class)| class)
     }
-}
-
-/// Guarantees that no proof names: what the generator of databases keeps to.
-pub const OWN_GUARANTEES: [&str; 2] = ["columns-hold-their-type", "primary-key-not-null"];
-
-/// Whether a profile may guarantee it: what a proof may take for granted, or one of [`OWN_GUARANTEES`].
-pub fn is_assumption(name: &str) -> bool {
-    OWN_GUARANTEES.contains(&name) || serde_json::from_value::<prover::ir::Assumption>(name.into()).is_ok()
 }
 
 /// How a NULL of a type starts.
@@ -664,7 +648,9 @@ mod tests {
         parse("guarantees = [\"exact-sums\", \"primary-key-not-null\"]").expect("both are assumptions");
         for key in ["guarantees", "guarantees_without_division"] {
             let error = parse(&format!("{key} = [\"exact-sum\"]")).expect_err("a slip of the pen");
-            assert!(error.to_string().contains("own guarantees exact-sum,"), "{error}");
+            let said = format!("{:#}", anyhow::Error::from(error));
+            let parts = ["dialect profile own", "`exact-sum`", "`exact-sums`", "`text-equality-is-identity`", key];
+            assert!(parts.iter().all(|part| said.contains(part)), "{said}");
         }
     }
 

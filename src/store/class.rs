@@ -295,17 +295,18 @@ async fn fetch(connection: &mut PgConnection, name: &str) -> Result<Option<Store
             Some(switch) => MemberText::Switched { sql: member.sql, switch },
         });
     }
-    let proofs = proofs.into_iter().map(|p| NewProof {
-        record: Record {
+    let proofs = proofs.into_iter().map(|p| {
+        let record = Record {
             id: Pair(index(p.left_position), index(p.right_position)).id(name),
             hash: p.hash,
             verdict: verdict(&p.verdict),
-            assumptions: p.assumptions.into_iter().collect(),
+            assumptions: read(format!("what a proof of class {name} assumes"), p.assumptions.into())?,
             reason: p.reason,
             prover: p.prover,
-        },
-        certificate: p.certificate,
+        };
+        Ok(NewProof { record, certificate: p.certificate })
     });
+    let proofs: Vec<NewProof> = proofs.collect::<Result<_, StoreError>>()?;
     let text = ClassText {
         name: name.to_owned(),
         origin: row.origin,
@@ -314,9 +315,9 @@ async fn fetch(connection: &mut PgConnection, name: &str) -> Result<Option<Store
         placeholders: row.placeholders.0,
         members: texts,
         dialects: row.dialects,
-        assumes: row.assumes,
+        assumes: read(format!("what class {name} assumes"), row.assumes.into())?,
     };
-    let class = NewClass { text, plans, proofs: proofs.collect(), similarity: row.similarity };
+    let class = NewClass { text, plans, proofs, similarity: row.similarity };
     Ok(Some(StoredClass { class, state: state(&row.state), evidence: row.evidence }))
 }
 
@@ -346,6 +347,7 @@ async fn put(
 ) -> Result<(), StoreError> {
     let NewClass { text, plans, proofs, similarity } = class;
     let ClassText { name, origin, about, schema, placeholders, members, dialects, assumes } = text;
+    let assumes: Vec<String> = assumes.iter().map(ToString::to_string).collect();
     let id = sqlx::query_scalar!(
         "INSERT INTO class (name, hash, origin, about, schema, placeholders, dialects, assumes, state, similarity, evidence)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
@@ -359,7 +361,7 @@ async fn put(
         schema,
         Json(placeholders) as _,
         dialects,
-        assumes,
+        &assumes,
         state.name(),
         *similarity,
         evidence
@@ -382,7 +384,7 @@ async fn put(
     }
     for NewProof { record, certificate } in proofs {
         let Some((_, Pair(left, right))) = Pair::parse(&record.id) else { continue };
-        let assumptions: Vec<String> = record.assumptions.iter().cloned().collect();
+        let assumptions: Vec<String> = record.assumptions.iter().map(ToString::to_string).collect();
         sqlx::query!(
             "INSERT INTO proof (class_id, left_position, right_position, hash, verdict, assumptions, reason, prover,
                  certificate)

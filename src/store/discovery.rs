@@ -3,6 +3,7 @@
 use super::{Store, StoreError, json, read, storable, text};
 use crate::caq::query::Caq;
 use crate::plan::PlanTree;
+use prover::ir::Assumption;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -74,7 +75,7 @@ pub struct CandidateRow {
     /// INSERT statements after which it differs from its seed.
     pub witness: Option<Vec<String>>,
     /// What the proof takes for granted.
-    pub assumptions: BTreeSet<String>,
+    pub assumptions: BTreeSet<Assumption>,
     /// The prover's name and version.
     pub prover: String,
     /// The proof. Not read back.
@@ -296,7 +297,7 @@ impl Store {
             return Ok(());
         }
         for (at, candidate) in (0..).zip(candidates) {
-            let assumptions: Vec<String> = candidate.assumptions.iter().cloned().collect();
+            let assumptions: Vec<String> = candidate.assumptions.iter().map(ToString::to_string).collect();
             let plan = candidate.plan.as_ref().map(|plan| json("a plan", plan)).transpose()?;
             let witness = candidate.witness.as_ref().map(|w| w.iter().map(|insert| text(insert)).collect::<Vec<_>>());
             sqlx::query!(
@@ -362,7 +363,7 @@ impl Store {
                 verdict,
                 reason: row.reason,
                 witness: row.witness,
-                assumptions: row.assumptions.into_iter().collect(),
+                assumptions: read("the assumptions of a candidate", row.assumptions.into())?,
                 prover: row.prover,
                 certificate: None,
                 unbound: row.unbound,

@@ -22,52 +22,53 @@ pub use value::{Type, Value, to_f64};
 pub use visit::Child;
 
 /// Something a proof takes for granted about the engine or the data. A class runs on a target only if the target
-/// guarantees every assumption of its proofs.
+/// guarantees every assumption of its proofs. In the order of their names, so that sets of them are sorted by name wherever
+/// they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assumption {
-    /// Two texts are equal only if they are the same bytes: no case folding, accents or padding.
-    TextEqualityIsIdentity,
-    /// The same of values that are no numbers, texts, truth values or times: intervals (1 month equals 30 days), JSON.
-    OtherEqualityIsIdentity,
-    /// Columns of CHAR(n) are not padded, and what they hold fits VARCHAR(n) and DECIMAL(p, s).
-    NoPaddingOrTruncation,
+    /// AVG of exact numbers is SUM divided by COUNT without rounding.
+    AvgIsExactQuotient,
+    /// Booleans are the numbers 1 and 0.
+    BooleanIsOneOrZero,
+    /// The value of a CASE is that of the branch taken, not converted to a type common to all branches.
+    CaseKeepsBranchTypes,
+    /// A written CAST to a type with a size neither pads, cuts, rounds nor clamps its value.
+    CastsKeepValues,
+    /// Doubles: no NaN, equality is identity (no -0.0), and a column of exact numbers equals one of doubles only where
+    /// no conversion has rounded.
+    DoubleEqualityIsIdentity,
+    /// SUM, AVG and their like of doubles do not depend on the order in which the rows come.
+    DoubleSumsIgnoreOrder,
     /// Whole numbers and decimals do not overflow and are not rounded by `+`, `-` and `*`, nor decimals by SUM, and a
     /// quotient depends on the numbers only, not on the digits they are declared with.
     ExactArithmetic,
     /// SUM of whole numbers is neither rounded nor wraps around; one that overflows is an error.
     ExactSums,
-    /// Doubles: no NaN, equality is identity (no -0.0), and a column of exact numbers equals one of doubles only where
-    /// no conversion has rounded.
-    DoubleEqualityIsIdentity,
-    /// No expression of either query raises an error on the data (division by zero, failed cast).
-    NoRuntimeError,
-    /// A scalar subquery yields at most one row (else an error, as the standard says).
-    ScalarSubqueryAtMostOneRow,
-    /// AVG of exact numbers is SUM divided by COUNT without rounding.
-    AvgIsExactQuotient,
-    /// Booleans are the numbers 1 and 0.
-    BooleanIsOneOrZero,
-    /// Only the bag of rows is compared, not their order.
-    OrderNotCompared,
     /// The functions named in the queries are deterministic functions of their arguments.
     FunctionsAreDeterministic,
-    /// The value of a CASE is that of the branch taken, not converted to a type common to all branches.
-    CaseKeepsBranchTypes,
+    /// Columns of CHAR(n) are not padded, and what they hold fits VARCHAR(n) and DECIMAL(p, s).
+    NoPaddingOrTruncation,
+    /// No expression of either query raises an error on the data (division by zero, failed cast).
+    NoRuntimeError,
     /// NULLs sort at one end, the same one in both queries.
     NullsSortAtOneEnd,
-    /// An expression's values have the one type that its operators, casts and branches give it, in every row.
-    StaticTypes,
-    /// A written CAST to a type with a size neither pads, cuts, rounds nor clamps its value.
-    CastsKeepValues,
-    /// SUM, AVG and their like of doubles do not depend on the order in which the rows come.
-    DoubleSumsIgnoreOrder,
-    /// `||` joins texts, and what stands in double quotes is a name.
-    StandardSpelling,
+    /// Only the bag of rows is compared, not their order.
+    OrderNotCompared,
+    /// The same of values that are no numbers, texts, truth values or times: intervals (1 month equals 30 days), JSON.
+    OtherEqualityIsIdentity,
     /// The columns of a primary key hold no NULL, declared so or not.
     PrimaryKeyNotNull,
     /// Rows of several values compare part by part, and are NULL where that is: `(a, b) = (c, d)` is `a = c AND b = d`.
     RowsCompareByParts,
+    /// A scalar subquery yields at most one row (else an error, as the standard says).
+    ScalarSubqueryAtMostOneRow,
+    /// `||` joins texts, and what stands in double quotes is a name.
+    StandardSpelling,
+    /// An expression's values have the one type that its operators, casts and branches give it, in every row.
+    StaticTypes,
+    /// Two texts are equal only if they are the same bytes: no case folding, accents or padding.
+    TextEqualityIsIdentity,
 }
 
 impl Assumption {
@@ -118,5 +119,20 @@ impl std::fmt::Display for Assumption {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = serde_json::to_value(self).map_err(|_| std::fmt::Error)?;
         f.write_str(text.as_str().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Assumption;
+
+    #[test]
+    fn assumptions_are_in_the_order_of_their_names() {
+        let error = serde_json::from_str::<Assumption>("\"\"").expect_err("no name").to_string();
+        let names: Vec<&str> = error.split('`').skip(3).step_by(2).collect();
+        assert!(names.len() > 10 && names.is_sorted(), "{names:?}");
+        let all: Vec<Assumption> =
+            names.iter().map(|name| serde_json::from_value((*name).into()).expect("a name")).collect();
+        assert!(all.is_sorted(), "{all:?}");
     }
 }

@@ -396,10 +396,10 @@ fn assumed() {
             "SELECT a / 2 FROM r WHERE b = (SELECT b FROM s)",
             "exact-arithmetic no-runtime-error scalar-subquery-at-most-one-row",
         ),
-        ("SELECT SUM(e) FROM r WHERE b", "exact-sums boolean-is-one-or-zero"),
+        ("SELECT SUM(e) FROM r WHERE b", "boolean-is-one-or-zero exact-sums"),
         (
             "SELECT CAST(c AS CHAR(3)), to_json(b) FROM r",
-            "no-runtime-error functions-are-deterministic casts-keep-values",
+            "casts-keep-values functions-are-deterministic no-runtime-error",
         ),
         ("SELECT a FROM r ORDER BY b LIMIT 1", "nulls-sort-at-one-end"),
         ("SELECT (SELECT MAX(b) FROM s) FROM r", ""),

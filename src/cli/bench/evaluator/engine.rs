@@ -5,8 +5,8 @@ use crate::dbms::{Connection, EngineError, ErrorClass};
 use crate::interpret::build;
 use crate::sql::profile::{Profile, Wire};
 use crate::sql::types::Value;
-use prover::ir::Type;
 use prover::ir::number::{Engine as Dialect, Kind};
+use prover::ir::{Assumption, Type};
 use std::sync::Arc;
 
 /// What an engine made of an expression.
@@ -198,7 +198,7 @@ pub(super) fn fits(claimed: &Type, named: &str, profile: &Profile) -> Option<boo
     Some(match (claimed, number) {
         (_, Some(kind)) => is_number(kind),
         // Where truth values are the numbers 1 and 0, they have a number's type.
-        (Type::Boolean, _) if profile.guarantees.contains("boolean-is-one-or-zero") => is_number(Kind::Whole),
+        (Type::Boolean, _) if profile.guarantees.contains(&Assumption::BooleanIsOneOrZero) => is_number(Kind::Whole),
         (Type::Boolean, _) => named == "boolean",
         (Type::Text, _) => matches!(
             named,

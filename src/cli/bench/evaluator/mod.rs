@@ -15,7 +15,7 @@ use crate::sql::profile::Profile;
 use crate::sql::types::Value as Cell;
 use engine::{Answer, Engine, fits, table};
 use prover::eval::{Database, EvalError, Limits, Prepared, Row};
-use prover::ir::{Schema, Type, Value};
+use prover::ir::{Assumption, Schema, Type, Value};
 use prover::lower;
 use rand::RngExt as _;
 pub(super) use report::Report;
@@ -49,7 +49,7 @@ const FORM_REFUSALS_MAX: u32 = 30;
 const LENGTH_MAX: usize = 400;
 
 /// Assumptions that the evaluator raises no error.
-const ABOUT_ERRORS: [&str; 2] = ["no-runtime-error", "scalar-subquery-at-most-one-row"];
+const ABOUT_ERRORS: [Assumption; 2] = [Assumption::NoRuntimeError, Assumption::ScalarSubqueryAtMostOneRow];
 
 /// Steps of the evaluator for one expression.
 const FUEL: u64 = 20_000;
@@ -89,7 +89,7 @@ struct Candidate {
     value: Option<Value>,
     /// The run-time error that it is, if it is one.
     raises: Option<String>,
-    assumptions: BTreeSet<String>,
+    assumptions: BTreeSet<Assumption>,
 }
 
 /// What is known of a form with operands of some kinds.
@@ -326,8 +326,7 @@ impl Check {
                 raises = known.then(|| error.to_string());
             }
         }
-        let assumptions = query.assumptions.iter().map(ToString::to_string).collect();
-        Some(Candidate { text, signature, class, claimed, value, raises, assumptions })
+        Some(Candidate { text, signature, class, claimed, value, raises, assumptions: query.assumptions })
     }
 
     /// Asks the engine and judges.
@@ -371,7 +370,7 @@ impl Check {
     fn judge(&mut self, candidate: Candidate, answer: Answer, pool: &mut Pool) {
         let Candidate { text, signature, class, claimed, value, raises, assumptions } = candidate;
         self.report.expressions += 1;
-        let booleans_are_numbers = self.profile.guarantees.contains("boolean-is-one-or-zero");
+        let booleans_are_numbers = self.profile.guarantees.contains(&Assumption::BooleanIsOneOrZero);
         let agrees = value.as_ref().map(|value| same(value, &answer.value, booleans_are_numbers));
         let fits = fits(&claimed, &answer.ty, &self.profile);
         self.report.values += u64::from(agrees.is_some());
@@ -394,9 +393,9 @@ impl Check {
         });
         let divides = text.contains(['/', '%']) || ["MOD(", "AVG("].iter().any(|name| text.contains(name));
         let guaranteed = self.profile.guarantees_for(divides);
-        let covered_by: BTreeSet<String> = assumptions.difference(&guaranteed).cloned().collect();
+        let covered_by: BTreeSet<Assumption> = assumptions.difference(&guaranteed).copied().collect();
         // Where the evaluator raises no error, an assumption that there is none holds, and explains nothing.
-        let explained = kind == Kind::Error || !covered_by.iter().all(|name| ABOUT_ERRORS.contains(&name.as_str()));
+        let explained = kind == Kind::Error || !covered_by.iter().all(|assumption| ABOUT_ERRORS.contains(assumption));
         let predicted = raises.or_else(|| value.map(|value| value.to_string())).unwrap_or_else(|| "?".to_owned());
         self.report.add(
             (kind, form, operands, covered_by, explained),
@@ -513,6 +512,6 @@ mod tests {
         assert!(open.is_empty(), "{open:?}");
         // The evaluator says that it is an error.
         let by_zero = covered.iter().find(|g| g.form == "$1 / $2" && g.on == Kind::Error).expect("a division by zero");
-        assert!(by_zero.explained && by_zero.covered_by.contains("no-runtime-error"), "{by_zero}");
+        assert!(by_zero.explained && by_zero.covered_by.contains(&Assumption::NoRuntimeError), "{by_zero}");
     }
 }

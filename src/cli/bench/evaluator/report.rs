@@ -1,5 +1,6 @@
 //! What the comparison of evaluator and engine found.
 
+use prover::ir::Assumption;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,7 +19,7 @@ pub(super) enum Kind {
 
 /// What makes disagreements one: what they are on, the outermost operator, the types of its operands, the assumptions that
 /// cover them, and whether one of these may be broken on the row.
-type Cause = (Kind, String, Vec<String>, BTreeSet<String>, bool);
+type Cause = (Kind, String, Vec<String>, BTreeSet<Assumption>, bool);
 
 /// One expression on one row.
 #[derive(Debug, Clone, Serialize)]
@@ -40,7 +41,7 @@ pub(super) struct Group {
     pub operands: Vec<String>,
     /// Assumptions that the prover lists for the expression and the dialect's profile does not guarantee. Empty for a
     /// mistake: of the evaluator, of the profile, or of the engine.
-    pub covered_by: BTreeSet<String>,
+    pub covered_by: BTreeSet<Assumption>,
     /// Whether one of them may be broken on the row. Otherwise no class runs on the engine that rests on it, but the
     /// evaluator does not do what the engine does.
     pub explained: bool,
@@ -154,14 +155,14 @@ impl Report {
         for group in unexplained {
             println!("{group}");
         }
-        let mut by_assumptions: BTreeMap<&BTreeSet<String>, (u64, Vec<&Group>)> = BTreeMap::new();
+        let mut by_assumptions: BTreeMap<&BTreeSet<Assumption>, (u64, Vec<&Group>)> = BTreeMap::new();
         for group in self.covered.iter().filter(|group| group.explained) {
             let (count, groups) = by_assumptions.entry(&group.covered_by).or_default();
             *count += group.count;
             groups.push(group);
         }
         for (assumptions, (count, groups)) in by_assumptions {
-            let names = assumptions.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            let names = assumptions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             println!("{count} of {} causes are covered by {names}", groups.len());
             for group in groups.iter().filter(|_| covered) {
                 println!("{group}");
