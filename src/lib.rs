@@ -1,12 +1,17 @@
 //! Caqtus finds logic bugs in database systems: queries that silently return wrong results.
 //!
-//! `ARCHITECTURE.md` is the map. Lower modules never know upper ones:
+//! `ARCHITECTURE.md` is the map. Lower modules never know upper ones, nor those beside them; `tests/layers.rs` keeps it so:
 //!
 //! ```text
 //! cli
-//!  └─ discover, hunt, triage, interpret
-//!       └─ llm, dbms, store, server                            the outside world, behind traits
-//!            └─ oracle, program, generate, plan, caq, corpus, compare, sql     pure
+//!  └─ discover
+//!       └─ hunt, store
+//!            └─ triage
+//!                 └─ interpret, corpus
+//!                      └─ dbms, oracle
+//!                           └─ catalogue, generate, plan, program, llm, server
+//!                                └─ caq, compare
+//!                                     └─ sql, config, clock, rng
 //! ```
 
 pub mod caq;
