@@ -224,3 +224,27 @@ fn a_value_that_is_not_what_was_inserted_is_not_folded() {
     let void = &json["reasons"]["skipped: a claim does not hold: the row has the values that were inserted"];
     assert!(void.as_u64() > Some(5), "{json}");
 }
+
+#[test]
+fn what_the_documentation_leaves_to_a_context_is_no_difference() {
+    let Some(target) = engines::engine("mariadb@10.11.5") else { return };
+    let caqtus = Caqtus::new();
+    std::fs::create_dir_all(caqtus.path("own/snippets")).expect("a directory");
+    // Fractions of times show as many digits as the type of a text, or as a constant text; periods have six digits.
+    let snippets = [
+        "t.c_int + 1",
+        "SUBTIME(0, t.c_blob)",
+        "CONCAT(TIMEDIFF(t.c_time, t.c_text))",
+        "CONCAT(TIME_TO_SEC(t.c_text))",
+        "DATE_ADD('2020-02-29', INTERVAL t.c_text SECOND)",
+        "PERIOD_ADD(202001, t.c_int)",
+    ];
+    let lines: String = snippets.iter().map(|sql| serde_json::json!({ "sql": sql }).to_string() + "\n").collect();
+    std::fs::write(caqtus.path("own/snippets/mariadb.jsonl"), lines).expect("writes");
+    let words = ["hunt", "--json", "--quiet", "--dbms", &target, "--oracle", "consistency", "--snippets", "100"];
+    let mut command = caqtus.command(&[&words[..], &["--cases", "384", "--seed", "1"]].concat());
+    let output = command.env("CAQTUS_CORPUS", caqtus.path("own")).output().expect("runs");
+    let json = crate::support::last_json(&String::from_utf8_lossy(&output.stdout));
+    assert_eq!((output.status.code(), &json["snippets"]), (Some(0), &snippets.len().into()), "{json}");
+    assert!(json["outcomes"]["pass"].as_u64() > Some(200), "{json}");
+}
