@@ -1,6 +1,6 @@
 //! The table of result types that proofs rest on says what the engines say.
 
-use crate::support::engines;
+use crate::support::{Caqtus, engines};
 use caqtus::config::STATEMENT_LIMITS;
 use caqtus::dbms::Connection;
 use caqtus::dbms::target::Target;
@@ -66,10 +66,11 @@ fn kinds(name: &str) -> &'static [Kind] {
     }
 }
 
-fn open(target: &str) -> Box<dyn Connection> {
-    std::fs::create_dir_all(engines::data_dir()).expect("a directory");
+/// Opens a target. Not with the data that tests share: a bare name is then whatever another test has installed.
+fn open(target: &str, caqtus: &Caqtus) -> Box<dyn Connection> {
     let target: Target = target.parse().expect("a target");
-    target.open(&engines::data_dir(), STATEMENT_LIMITS).unwrap_or_else(|e| panic!("{target}: {e:?}"))
+    std::fs::create_dir_all(caqtus.path("data")).expect("a directory");
+    target.open(&caqtus.path("data"), STATEMENT_LIMITS).unwrap_or_else(|e| panic!("{target}: {e:?}"))
 }
 
 fn text(connection: &mut dyn Connection, sql: &str) -> Option<String> {
@@ -81,7 +82,8 @@ fn text(connection: &mut dyn Connection, sql: &str) -> Option<String> {
 
 /// Asks an engine for the type of every expression that it understands, of which there must be so many.
 fn check(target: &str, engine: Engine, least: usize) {
-    let mut connection = open(target);
+    let caqtus = Caqtus::new();
+    let mut connection = open(target, &caqtus);
     let db = connection.as_mut();
     db.execute(COLUMNS).unwrap_or_else(|e| panic!("{e}"));
     db.execute(if engine == Engine::Sqlite { ROW_OF_TEXTS } else { ROW }).unwrap_or_else(|e| panic!("{e}"));

@@ -6,6 +6,8 @@
 use caqtus::server::mysql::Programs;
 use mysql::prelude::Queryable as _;
 use mysql::{Conn, OptsBuilder};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgRow};
+use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
@@ -160,13 +162,19 @@ impl PgServer {
         command
     }
 
-    /// Runs statements as the administrator.
+    /// Runs a statement as the administrator, and gives the first column of its rows, a line for each. Not with psql, which
+    /// not every package of the server has.
     pub(crate) fn sql(&self, database: &str, sql: &str) -> String {
-        let mut psql = Command::new(self.bin.join("psql"));
-        psql.args(["-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "root", "-d", database, "-c", sql, "-h"]);
-        let output = psql.arg(self.dir.path()).env("PGPASSWORD", "root").output().expect("runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        let options = PgConnectOptions::new_without_pgpass().socket(self.dir.path()).database(database);
+        let options = options.username("root").password("root");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let rows = runtime.block_on(async {
+            let mut connection = PgConnection::connect_with(&options).await?;
+            sqlx::raw_sql(AssertSqlSafe(sql)).fetch_all(&mut connection).await
+        });
+        let rows = rows.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let first = |row: &PgRow| row.try_get_raw(0).expect("a column").as_str().expect("a text").to_owned() + "\n";
+        rows.iter().map(first).collect()
     }
 
     /// Its address.
