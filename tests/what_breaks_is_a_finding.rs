@@ -164,6 +164,24 @@ fn a_snippet_that_breaks_the_engine_is_named_and_found() {
     assert_eq!(replay.status.code(), Some(1), "{}", String::from_utf8_lossy(&replay.stdout));
 }
 
+#[test]
+fn what_breaks_like_others_and_is_not_tried_again_is_counted() {
+    let crash = "'instr(' in sql and 'snippet_full' in sql and os.kill(os.getpid(), signal.SIGSEGV)";
+    let snippets = ["t.c_int + 1", "instr(t.c_text, 'a')", "instr(t.c_text, 'b')", "instr(t.c_text, 'c')"];
+    let caqtus = with_snippets("brokenlite", crash, &snippets);
+    let hunt = |words: &[&str]| {
+        let all = ["hunt", "--dbms", "brokenlite", "--quiet", "--class", "tlp-where", "--cases", "32", "--keep", "1"];
+        let mut command = caqtus.command(&[&all[..], words].concat());
+        let output = command.env("CAQTUS_CORPUS", caqtus.path("corpus")).output().expect("starts");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let json = last_json(&hunt(&["--json", "--out", "out"]));
+    assert_eq!(json["findings"].as_array().map(Vec::len), Some(1), "{json}");
+    assert_eq!(json["messages"]["not tried again"]["crash of class snippet"], 2, "{json}");
+    let text = hunt(&["--out", "again"]);
+    assert!(text.contains("not tried again (--keep)") && text.contains("2  crash of class snippet"), "{text}");
+}
+
 /// Starts a hunt on a server, and waits until cases ran.
 fn hunt_on(caqtus: &Caqtus, url: &str, words: &[&str]) -> std::process::Child {
     let all = ["hunt", "--dbms", url, "--json", "--quiet", "--class", "tlp-where*", "--snippets", "0", "--seed", "1"];

@@ -12,7 +12,7 @@ use crate::dbms::postgres::without_password;
 use crate::dbms::target::Target;
 use crate::hunt::campaign;
 use crate::hunt::protocol::Ready;
-use crate::hunt::stats::{LEFT_OUT, Messages, OracleStats, Outcomes, REPLACED, Stats};
+use crate::hunt::stats::{LEFT_OUT, Messages, NOT_TRIED, OracleStats, Outcomes, REPLACED, Stats};
 use crate::hunt::supervisor::{self, HuntPlan, Progress, Summary};
 use crate::store::{CampaignRow, ClassState, Store};
 use crate::triage::finding::{Finding, FoundReport, shell_word};
@@ -411,6 +411,10 @@ fn text(summary: &Summary) -> String {
     if *replaced > 0 {
         let _ = writeln!(out, "{replaced} databases replaced, because the engine refused them or most cases on them");
         said(&mut out, REPLACED);
+    }
+    if !messages.commonest(NOT_TRIED, 1).is_empty() {
+        let _ = writeln!(out, "broke the engine before the hunt like others, and not tried again (--keep)");
+        said(&mut out, NOT_TRIED);
     }
     bugs(&mut out, summary);
     out

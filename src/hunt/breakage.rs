@@ -103,20 +103,30 @@ pub fn broken_kind(why: &str) -> Option<(FindingKind, &str)> {
     })
 }
 
+/// What became of what broke the engine before the hunt.
+#[derive(Debug, Default)]
+pub(super) struct Confirmed {
+    /// What came again, and was written.
+    pub(super) written: Vec<FoundReport>,
+    /// For each that was not run again, because there are many like it, in words what it is.
+    pub(super) not_tried: Vec<String>,
+}
+
 /// Runs what broke the engine again, each in a process of its own, and writes what shows, smaller where that is easy.
 pub(super) async fn confirm(
     plan: HuntPlan,
     mut known: Vec<FoundReport>,
     broken: Vec<Finding>,
     scratch: &Path,
-) -> Result<Vec<FoundReport>, HuntError> {
-    let mut written = Vec::new();
+) -> Result<Confirmed, HuntError> {
+    let mut confirmed = Confirmed::default();
     let mut tried: BTreeMap<(String, FindingKind), usize> = BTreeMap::new();
     for mut finding in broken {
         // Each takes a few processes.
         let tries = tried.entry((finding.class.clone(), finding.kind)).or_default();
         *tries += 1;
         if *tries > plan.executor.findings_per_class_max {
+            confirmed.not_tried.push(format!("{} of class {}", finding.kind, finding.class));
             continue;
         }
         let Some(kind) = replay(&finding, &plan, scratch).await? else { continue };
@@ -134,10 +144,10 @@ pub(super) async fn confirm(
         finding.seal();
         if let (_, Some(found)) = keep(&plan, &known, &finding)? {
             known.push(found.clone());
-            written.push(found);
+            confirmed.written.push(found);
         }
     }
-    Ok(written)
+    Ok(confirmed)
 }
 
 /// The finding with one of its queries, on the tables that it reads or on all, the smallest first.

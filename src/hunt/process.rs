@@ -7,7 +7,7 @@ use super::supervisor::HuntError;
 use crate::clock;
 use crate::config::{CLOSING_MS, ExecutorConfig, PASSWORD, START_MS, password, withhold};
 use crate::server::private::CRASH_SIGNALS;
-use crate::triage::finding::{FindingKind, FoundReport};
+use crate::triage::finding::FindingKind;
 use std::collections::VecDeque;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
@@ -27,7 +27,7 @@ pub(super) enum Event {
     /// A case that ended an executor was run again.
     Examined(Result<super::supervisor::Examined, HuntError>),
     /// What broke the engine while it was made ready was run again.
-    Confirmed(Result<Vec<FoundReport>, HuntError>),
+    Confirmed(Result<super::breakage::Confirmed, HuntError>),
     /// A server that ended is back, or is not waited for any longer.
     Recovered(Result<super::outage::Recovery, HuntError>),
 }

@@ -66,6 +66,9 @@ const OTHER_MESSAGES: &str = "other messages";
 /// The reason under which messages to queries stand without which a case went on.
 pub const LEFT_OUT: &str = "left out";
 
+/// The reason under which stands what broke the engine before the hunt and, being like findings, was not run again.
+pub const NOT_TRIED: &str = "not tried again";
+
 /// The reason under which messages stand for which a database was replaced.
 pub const REPLACED: &str = "replaced";
 

@@ -11,7 +11,7 @@ use super::process::{Broken, End, Event, Process, attend};
 use super::protocol::{Order, Ready, Report};
 use super::recorder::{self, Position};
 use super::replay::shows;
-use super::stats::{Outcome, Stats};
+use super::stats::{NOT_TRIED, Outcome, Stats};
 use super::{breakage, if_full, learned};
 use crate::catalogue;
 use crate::clock;
@@ -371,9 +371,11 @@ impl<'a> Hunt<'a> {
                         }
                     }
                     Some(Event::Ended(worker, end)) => self.ended(worker, end)?,
-                    Some(Event::Confirmed(found)) => {
+                    Some(Event::Confirmed(confirmed)) => {
                         self.examining -= 1;
-                        found?.into_iter().for_each(|found| self.found(found));
+                        let breakage::Confirmed { written, not_tried } = confirmed?;
+                        written.into_iter().for_each(|found| self.found(found));
+                        not_tried.iter().for_each(|what| self.campaign.stats.messages.count(NOT_TRIED, what));
                     }
                     Some(Event::Recovered(recovery)) => self.recovered(recovery?)?,
                     None => break,
