@@ -11,6 +11,7 @@ mod findings_can_be_shown;
 mod folded_values_agree;
 mod kill_nine_loses_nothing;
 mod known_bugs_answer_as_stated;
+mod known_functions_are_scalar;
 mod layers;
 mod model_faults_are_counted;
 mod one_directory_one_campaign;

@@ -36,9 +36,15 @@ fn expressions() -> Vec<(String, Type)> {
         all.push((format!("SUM({name})"), results::sum(&ty).expect("a number")));
         for (functions, rule) in results::RULES.iter().map(|rule| (rule.functions, rule)) {
             for (function, arity) in functions {
-                let second = if *arity == 2 { ", 1" } else { "" };
-                let ty = results::function(function, *arity, &ty).unwrap_or_else(|| panic!("{rule:?}"));
-                all.push((format!("{function}({name}{second})"), ty));
+                let (second, arity) = if *arity == 2 { (", 1", 2) } else { ("", 1) };
+                let result = |types: &[Type]| results::function(function, types).unwrap_or_else(|| panic!("{rule:?}"));
+                all.push((format!("{function}({name}{second})"), result(&[ty.clone(), Type::Integer][..arity])));
+                // Engines have ROUND and TRUNC to a number of places that is whole.
+                if arity == 2 && rule.whole == results::Wholeness::Never {
+                    for (other, other_type) in columns() {
+                        all.push((format!("{function}({name}, {other})"), result(&[ty.clone(), other_type])));
+                    }
+                }
             }
         }
         for (other, other_type) in columns() {

@@ -329,3 +329,73 @@ fn a_constant_date_that_is_moved_is_no_date() {
     let moved = "SELECT a FROM t, d WHERE dt < DATE '2020-01-31' + INTERVAL '1' DAY";
     assert!(proof(SCHEMA, moved, "SELECT a FROM t, d WHERE dt < DATE '2020-02-01'").is_some());
 }
+
+#[test]
+fn a_bare_null_has_no_type_to_compute_with() {
+    refused("SELECT COALESCE(-NULL, a)/2 FROM t", "arithmetic on a value of unknown type");
+    refused("SELECT COALESCE(+NULL, a)/2 FROM t", "arithmetic on a value of unknown type");
+    refused("SELECT NULL + NULL FROM t", "arithmetic on a value of unknown type");
+    refused("SELECT COALESCE(SUM(NULL), 1)/2 FROM t", "sum of a bare NULL");
+    refused("SELECT GREATEST(NULL, a)/2 FROM t", "greatest of a bare NULL");
+    refused("SELECT NVL2(c, NULL, 1e0) FROM t", "nvl2 of a bare NULL");
+    assert!(proof(SCHEMA, "SELECT a + NULL FROM t", "SELECT NULL FROM t").is_some());
+}
+
+#[test]
+fn a_text_beside_a_date_stays_one_in_some_engines() {
+    for text in [
+        "SELECT COALESCE(dt, '2020-2-29') FROM d",
+        "SELECT CASE WHEN k = 1 THEN dt ELSE '2020-02-29' END FROM d",
+        "SELECT GREATEST('2020-2-29', dt) FROM d",
+        "SELECT NULLIF('2020-2-29', dt) FROM d",
+        "SELECT dt FROM d UNION SELECT '2020-02-29'",
+        "SELECT * FROM (VALUES (DATE '2020-02-29'), ('2020-2-29')) AS v(x)",
+    ] {
+        refused(text, "a DATE or a text");
+    }
+    // Compared with a date, it is one everywhere.
+    assert!(
+        proof(SCHEMA, "SELECT k FROM d WHERE dt = '2020-02-29'", "SELECT k FROM d WHERE '2020-02-29' = dt").is_some()
+    );
+}
+
+#[test]
+fn a_cast_beside_a_double_is_not_undone() {
+    read_and_never_proven(&[
+        ("SELECT COALESCE(CAST(2.5e0 AS BIGINT), f) FROM d", "SELECT COALESCE(2.5e0, f) FROM d"),
+        ("SELECT f > CAST(2.5e0 AS BIGINT) FROM d", "SELECT f > 2.5e0 FROM d"),
+    ]);
+}
+
+#[test]
+fn sqlite_goes_by_the_letters_of_a_type() {
+    for (cast, other) in [
+        ("CAST(2.5 AS SIGNED)", "CAST(2.5 AS BIGINT)"),
+        ("CAST(2.5 AS UNSIGNED)", "CAST(2.5 AS BIGINT UNSIGNED)"),
+        ("CAST('a' AS STRING)", "'a'"),
+    ] {
+        proven_under(&format!("SELECT {cast} FROM t"), &format!("SELECT {other} FROM t"), Assumption::StaticTypes);
+    }
+    let plain = proof(SCHEMA, "SELECT CAST(c AS INTEGER) FROM t", "SELECT CAST(c AS INTEGER) FROM t WHERE TRUE");
+    assert!(!plain.expect("a proof").contains(&Assumption::StaticTypes));
+}
+
+#[test]
+fn sqlite_leaves_a_whole_number_beside_a_double() {
+    proven_under(
+        "SELECT COALESCE(f, 9007199254740993) FROM d",
+        "SELECT COALESCE(f, 9007199254740992) FROM d",
+        Assumption::StaticTypes,
+    );
+}
+
+#[test]
+fn case_of_letters_is_not_that_of_bytes() {
+    // In MariaDB UPPER of what is no text is a string of bytes, which UPPER leaves alone.
+    for of in ["NULL", "b = 1"] {
+        let text = format!("SELECT UPPER({of}) FROM t");
+        proven_under(&text, &format!("{text} WHERE TRUE"), Assumption::NoRuntimeError);
+    }
+    let text = proof(SCHEMA, "SELECT UPPER(c) FROM t", "SELECT UPPER(c) FROM t WHERE TRUE").expect("a proof");
+    assert!(!text.contains(&Assumption::NoRuntimeError));
+}

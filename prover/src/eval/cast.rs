@@ -18,6 +18,10 @@ pub(super) struct Target {
     pub to: Type,
     /// Whether some engines, not all, convert to a double.
     rounds: bool,
+    /// Whether some engines convert from a double.
+    from_double: bool,
+    /// Whether all engines convert from a whole number.
+    from_whole: bool,
     /// The word before the parentheses.
     base: String,
     /// The numbers in parentheses.
@@ -34,8 +38,10 @@ impl Target {
         let base = format!("{} {}", base.trim(), after.trim()).trim().to_owned();
         // An engine that has a double there rounds.
         let rounds = to.as_number().is_some_and(Number::has_float) && *to != Type::Double;
+        let from_double = from.as_number().is_some_and(Number::has_float);
+        let from_whole = from.is_whole();
         let (from, to) = (from.domain(), to.domain());
-        Self { from, to, rounds, base, sizes, name: format!("cast as {target}") }
+        Self { from, to, rounds, from_double, from_whole, base, sizes, name: format!("cast as {target}") }
     }
 
     fn number(&self, number: BigRational) -> Option<Value> {
@@ -80,13 +86,14 @@ pub(super) fn cast(value: &Value, target: &Target) -> Result<Option<Value>, Eval
 fn from_number(value: &Value, to: &Type, target: &Target) -> Option<Value> {
     match to {
         Type::Double => target.double(value.to_double()?),
-        Type::Decimal => target.number(exact(value)?),
+        // Some engines keep fifteen digits of a double.
+        Type::Decimal => target.number(exact(value).filter(|n| !target.from_double || is_short_decimal(n))?),
         Type::Integer => {
             exact(value).filter(BigRational::is_integer).filter(|n| in_range(n, target)).map(Value::number)
         }
-        Type::Boolean if target.from == Type::Integer => Some(Value::Bool(*value != Value::Int(0))),
+        Type::Boolean if target.from_whole => Some(Value::Bool(*value != Value::Int(0))),
         // A decimal is written with as many places as its type has, which is not known here.
-        Type::Text if target.from == Type::Integer => target.text(exact(value)?.to_string()),
+        Type::Text if target.from_whole => target.text(exact(value)?.to_string()),
         _ => None,
     }
 }
@@ -98,45 +105,80 @@ fn exact(value: &Value) -> Option<BigRational> {
     }
 }
 
+/// Whether a number has at most fifteen digits.
+fn is_short_decimal(number: &BigRational) -> bool {
+    (0..=15).any(|places| fits(number, 15, places))
+}
+
+/// Whether every engine has the number in a type. Some have 64 bits in any.
 fn in_range(number: &BigRational, target: &Target) -> bool {
-    let bits = match target.base.as_str() {
+    let (name, unsigned) = target.base.strip_suffix(" unsigned").map_or((&*target.base, false), |name| (name, true));
+    let bits = match name {
         "tinyint" => 8,
-        "smallint" | "int2" => 16,
-        _ => return true,
+        "smallint" => 16,
+        "mediumint" => 24,
+        "integer" => 32,
+        _ => 64,
     };
     let bound: BigInt = BigInt::from(1) << (bits - 1);
-    *number.numer() >= -bound.clone() && *number.numer() < bound
+    let least = if unsigned { BigInt::from(0) } else { -bound.clone() };
+    *number.numer() >= least && *number.numer() < bound
 }
 
 fn from_text(text: &str, to: &Type, target: &Target) -> Result<Option<Value>, EvalError> {
     let failed = || EvalError::Cast(format!("'{text}' to {to}"));
     let owned = || Value::Text(text.to_owned());
     let known = matches!(target.from, Type::Text | Type::Unknown);
-    // A date with something after it, such as a time zone, is read by some engines.
-    let longer = text.len() > 10 && text.get(..10).is_some_and(is_date);
+    // What has a digit in it is read by some engines: ' 1', '1e3', a date with a time, a time without seconds.
+    let readable = text.contains(|c: char| c.is_ascii_digit()) || is_word(text);
     Ok(match (&target.from, to) {
         (from, Type::Text) if known || *from == Type::Date => target.text(text.to_owned()),
         // A precision only concerns fractions of seconds.
         (from, to) if from == to && (target.sizes.is_empty() || !text.contains('.')) => Some(owned()),
         (Type::Date, Type::Timestamp) if is_date(text) => Some(Value::Text(format!("{text} 00:00:00"))),
         (Type::Timestamp, Type::Date) => text.get(..10).filter(|d| is_date(d)).map(|d| Value::Text(d.to_owned())),
-        (_, Type::Integer) if known => {
-            let number = plain_number(text).filter(BigRational::is_integer).filter(|_| !text.contains('.'));
-            Some(Value::number(number.ok_or_else(failed)?))
+        (_, Type::Integer) if known && is_plain_integer(text) => {
+            plain_number(text).filter(|n| in_range(n, target)).map(Value::number)
         }
-        (_, Type::Decimal) if known => target.number(plain_number(text).ok_or_else(failed)?),
-        (_, Type::Double) if known => {
-            plain_number(text).ok_or_else(failed)?;
-            target.double(text.parse().map_err(|_| failed())?)
+        (_, Type::Decimal) if known && plain_number(text).is_some() => {
+            target.number(plain_number(text).unwrap_or_default())
         }
+        (_, Type::Double) if known && plain_number(text).is_some() => target.double(text.parse().unwrap_or(f64::NAN)),
         (_, Type::Timestamp) if known && is_timestamp(text) => Some(owned()),
-        (_, Type::Date | Type::Timestamp) if known && longer => None,
-        (_, Type::Date) if known => Some(if is_date(text) { owned() } else { return Err(failed()) }),
-        (_, Type::Time) if known => Some(if is_time(text) { owned() } else { return Err(failed()) }),
+        (_, Type::Date) if known && is_date(text) => Some(owned()),
+        (_, Type::Time) if known && is_time(text) => Some(owned()),
         (_, Type::Timestamp) if known && is_date(text) => Some(Value::Text(format!("{text} 00:00:00"))),
-        (_, Type::Timestamp) if known => return Err(failed()),
+        (_, Type::Integer | Type::Decimal | Type::Double | Type::Timestamp | Type::Date | Type::Time)
+            if known && !readable =>
+        {
+            return Err(failed());
+        }
         _ => None,
     })
+}
+
+/// Whether some engine has a word for a number or a moment.
+fn is_word(text: &str) -> bool {
+    const WORDS: [&str; 12] = [
+        "nan",
+        "inf",
+        "infinity",
+        "now",
+        "today",
+        "tomorrow",
+        "yesterday",
+        "epoch",
+        "allballs",
+        "true",
+        "false",
+        "null",
+    ];
+    let word = text.trim().trim_start_matches(['+', '-']);
+    WORDS.iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
+fn is_plain_integer(text: &str) -> bool {
+    plain_number(text).is_some() && !text.contains('.')
 }
 
 /// Digits with at most one point between them and a sign.

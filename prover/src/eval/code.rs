@@ -92,7 +92,8 @@ pub(super) enum Domain {
     Mixed,
 }
 
-/// A prepared expression. Columns are named by the number of rows outwards and a slot.
+/// A prepared expression. Columns are named by the number of rows outwards and a slot. A call is mixed if some engines,
+/// not all, compute it with doubles.
 #[derive(Debug)]
 pub(super) enum Code {
     Column { depth: usize, slot: usize },
@@ -107,7 +108,7 @@ pub(super) enum Code {
     Arithmetic(ArithmeticOp, Domain, Box<Code>, Box<Code>),
     Case { branches: Vec<(Code, Code)>, otherwise: Box<Code> },
     Cast { value: Box<Code>, target: Target },
-    Call { function: Option<Function>, name: String, args: Vec<Code>, ty: Type },
+    Call { function: Option<Function>, name: String, args: Vec<Code>, ty: Type, mixed: bool },
     Exists(Box<Sub>),
     Scalar(Box<Sub>),
     Quantified { row: Vec<Code>, op: CompareOp, all: bool, query: Box<Sub> },

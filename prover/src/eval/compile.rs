@@ -243,8 +243,14 @@ impl Compiler {
                     Some((shift, moved)) => (Some(Function::Shift(shift)), std::slice::from_ref(moved)),
                     None => (Function::of_call(name, args), args.as_slice()),
                 };
+                // The text of a moved date is a date's in some engines and a timestamp's in others.
+                let shows = args.iter().any(|arg| arg.ty() == Type::Moment);
+                let function = function.filter(|function| !(shows && function.reads_text()));
+                let is_mixed =
+                    |ty: &Type| *ty != Type::Double && ty.as_number().is_some_and(crate::ir::number::Number::has_float);
+                let mixed = is_mixed(ty) || args.iter().any(|arg| is_mixed(&arg.ty()));
                 let args = args.iter().map(|a| self.expr(a)).collect::<Result<_, _>>()?;
-                Code::Call { function, name: name.clone(), args, ty: ty.domain() }
+                Code::Call { function, name: name.clone(), args, ty: ty.domain(), mixed }
             }
             Expr::Exists(plan) => Code::Exists(Box::new(self.closed(|c| c.existence(plan))?)),
             Expr::Scalar(plan) => Code::Scalar(Box::new(self.sub(plan)?)),

@@ -47,11 +47,12 @@ impl Machine<'_> {
                 self.note_opaque(&target.name);
                 Ok(Cow::Owned(opaque::strict(self.seed, &target.name, &value, &target.to)))
             }
-            Code::Call { function, name, args, ty } => {
+            Code::Call { function, name, args, ty, mixed } => {
                 self.spend()?;
                 let values = self.values(args, env)?;
                 if let Some(function) = function
                     && let Some(result) = function::call(*function, &values)
+                    && !(*mixed && function::may_be_rounded(*function, &values, &result))
                 {
                     return Ok(Cow::Owned(result));
                 }

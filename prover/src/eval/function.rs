@@ -69,6 +69,21 @@ impl Function {
         })
     }
 
+    /// Whether it sees its arguments as texts.
+    pub(super) fn reads_text(self) -> bool {
+        matches!(
+            self,
+            Self::Like { .. }
+                | Self::Upper
+                | Self::Lower
+                | Self::Length
+                | Self::Substring
+                | Self::Trim { .. }
+                | Self::Replace
+                | Self::Concat { .. }
+        )
+    }
+
     fn by_name(name: &str) -> Option<Self> {
         Some(match name {
             "like" => Self::Like { ignore_case: false },
@@ -118,6 +133,20 @@ pub(super) fn call(function: Function, args: &[Value]) -> Option<Value> {
         (_, [value, rest @ ..]) if is_number(value) => of_number(function, value, rest),
         _ => None,
     }
+}
+
+/// Whether a result is another one where the arguments become doubles first.
+pub(super) fn may_be_rounded(function: Function, args: &[Value], result: &Value) -> bool {
+    let is_exact = |value: &Value| value.to_rational().is_none_or(|number| number::is_short(&number));
+    let is_half = |value: &Value| value.to_rational().is_some_and(|number| *number.denom() == 2.into());
+    let is_whole = |value: &Value| value.to_rational().is_some_and(|number| number.is_integer());
+    let rounds = match args {
+        // A half goes to the even neighbour.
+        [value] if function == Function::Round => is_half(value),
+        [value, _] if function == Function::Round => !is_whole(value),
+        _ => false,
+    };
+    rounds || !args.iter().chain([result]).all(is_exact)
 }
 
 fn text(value: &Value) -> Option<&str> {

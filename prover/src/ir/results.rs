@@ -7,7 +7,7 @@
 use super::Type;
 use super::number::{Engine, Kind, Number};
 
-/// What an engine makes of the kind of a function's first argument.
+/// What an engine makes of the kind of a function's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
     /// The same.
@@ -34,6 +34,15 @@ impl To {
     }
 }
 
+/// The arguments whose kind decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// The first.
+    First,
+    /// The kind of a sum of them all.
+    All,
+}
+
 /// Whether results are whole numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wholeness {
@@ -52,6 +61,8 @@ pub struct Rule {
     pub functions: &'static [(&'static str, usize)],
     /// Whether results are whole numbers.
     pub whole: Wholeness,
+    /// Of which arguments the kind counts.
+    pub of: Of,
     /// For PostgreSQL, SQLite, DuckDB and MariaDB. Where one does not have the function, the rule of another.
     pub to: [To; 4],
     /// Where that stands.
@@ -63,23 +74,26 @@ const SQLITE: &str = "https://sqlite.org/lang_mathfunc.html";
 
 /// Functions of numbers. Those of texts and dates have one type everywhere; see `lower/functions.rs`.
 pub const RULES: &[Rule] = &[
-    Rule { functions: &[("abs", 1)], whole: Wholeness::AsArgument, to: [To::Same; 4], source: POSTGRES },
+    Rule { functions: &[("abs", 1)], whole: Wholeness::AsArgument, of: Of::First, to: [To::Same; 4], source: POSTGRES },
     Rule {
         // PostgreSQL has them for numeric and double precision, and prefers the latter.
         functions: &[("floor", 1), ("ceil", 1)],
         whole: Wholeness::Always,
+        of: Of::First,
         to: [To::OfWhole(Kind::Float), To::Same, To::OfWhole(Kind::Float), To::Same],
         source: POSTGRES,
     },
     Rule {
         functions: &[("sign", 1)],
         whole: Wholeness::Always,
+        of: Of::First,
         to: [To::OfWhole(Kind::Float), To::Is(Kind::Whole), To::Is(Kind::Whole), To::Is(Kind::Whole)],
         source: SQLITE,
     },
     Rule {
         functions: &[("trunc", 1)],
         whole: Wholeness::Always,
+        of: Of::First,
         to: [To::OfWhole(Kind::Float), To::Same, To::Same, To::Same],
         source: POSTGRES,
     },
@@ -87,18 +101,22 @@ pub const RULES: &[Rule] = &[
         // SQLite's is a REAL (https://sqlite.org/lang_corefunc.html#round).
         functions: &[("round", 1)],
         whole: Wholeness::Always,
+        of: Of::First,
         to: [To::OfWhole(Kind::Float), To::OfExact(Kind::Ratio), To::Same, To::Same],
         source: POSTGRES,
     },
     Rule {
         functions: &[("round", 2), ("trunc", 2), ("truncate", 2)],
         whole: Wholeness::AsArgument,
+        of: Of::First,
         to: [To::OfWhole(Kind::Exact), To::OfExact(Kind::Ratio), To::Same, To::Same],
         source: POSTGRES,
     },
     Rule {
+        // PostgreSQL has them for numeric and double precision.
         functions: &[("power", 2), ("sqrt", 1), ("exp", 1), ("ln", 1), ("log", 1), ("log10", 1)],
         whole: Wholeness::Never,
+        of: Of::All,
         to: [To::Roots, To::Is(Kind::Float), To::Is(Kind::Float), To::Is(Kind::Float)],
         source: POSTGRES,
     },
@@ -118,6 +136,7 @@ pub const RULES: &[Rule] = &[
             ("cbrt", 1),
         ],
         whole: Wholeness::Never,
+        of: Of::First,
         to: [To::Is(Kind::Float); 4],
         source: POSTGRES,
     },
@@ -126,6 +145,7 @@ pub const RULES: &[Rule] = &[
         // https://sqlite.org/lang_aggfunc.html, https://mariadb.com/kb/en/avg/).
         functions: &[("avg", 1)],
         whole: Wholeness::Never,
+        of: Of::First,
         to: [To::OfExact(Kind::Exact), To::OfExact(Kind::Ratio), To::OfExact(Kind::Ratio), To::OfExact(Kind::Exact)],
         source: "https://duckdb.org/docs/stable/sql/functions/aggregates",
     },
@@ -140,12 +160,14 @@ pub const RULES: &[Rule] = &[
             ("var_pop", 1),
         ],
         whole: Wholeness::Never,
+        of: Of::First,
         to: [To::OfExact(Kind::Exact), To::Is(Kind::Float), To::Is(Kind::Float), To::Is(Kind::Float)],
         source: "https://www.postgresql.org/docs/15/functions-aggregate.html",
     },
     Rule {
         functions: &[("corr", 2), ("covar_pop", 2), ("covar_samp", 2)],
         whole: Wholeness::Never,
+        of: Of::First,
         to: [To::Is(Kind::Float); 4],
         source: "https://www.postgresql.org/docs/15/functions-aggregate.html",
     },
@@ -156,15 +178,21 @@ pub const RULES: &[Rule] = &[
 pub const NUMERIC: &[&str] = &["abs", "ceil", "floor", "greatest", "least", "round", "sign", "trunc", "truncate"];
 
 /// The result of a function of numbers by its lower-case name; `None` for one that is not in the table.
-pub fn function(name: &str, arity: usize, first: &Type) -> Option<Type> {
-    let rule = RULES.iter().find(|rule| rule.functions.contains(&(name, arity)))?;
-    let first = first.as_number()?;
+pub fn function(name: &str, args: &[Type]) -> Option<Type> {
+    let rule = RULES.iter().find(|rule| rule.functions.contains(&(name, args.len())))?;
+    let (first, rest) = args.split_first()?;
+    let mut of = first.as_number()?;
     let whole = match rule.whole {
         Wholeness::Always => true,
-        Wholeness::AsArgument => first.whole,
+        Wholeness::AsArgument => of.whole,
         Wholeness::Never => false,
     };
-    Some(first.map(whole, |engine, kind| rule.to[engine as usize].of(kind)).ty())
+    if rule.of == Of::All {
+        for arg in rest.iter().filter(|arg| **arg != Type::Unknown) {
+            of = of.meet(arg.as_number()?);
+        }
+    }
+    Some(of.map(whole, |engine, kind| rule.to[engine as usize].of(kind)).ty())
 }
 
 /// Whole numbers of 64 bits: BIGINT, COUNT, and literals of more than 32 bits.

@@ -141,11 +141,12 @@ impl Lowerer<'_> {
         let is_truth = matches!(name, "bool_and" | "bool_or");
         let is_numeric = !is_truth && !matches!(name, "min" | "max" | "single_value");
         args = args.into_iter().map(|arg| self.aggregated(name, arg, is_truth, is_numeric)).collect::<Result<_>>()?;
-        let first = args[0].ty();
+        let types: Vec<Type> = args.iter().map(Expr::ty).collect();
+        let first = types[0].clone();
         let ty = match fixed {
             Some(ty) => Some(ty),
             None if name == "sum" => results::sum(&first),
-            None => results::function(name, args.len(), &first),
+            None => results::function(name, &types),
         };
         Ok((name, args, ty.unwrap_or(first)))
     }
@@ -159,7 +160,8 @@ impl Lowerer<'_> {
         }
         match arg.ty() {
             Type::Boolean => Ok(self.number(arg)),
-            Type::Unknown => self.convert(arg, &Type::Integer),
+            // A double in MariaDB, nothing in PostgreSQL.
+            Type::Unknown => no(format!("{name} of a bare NULL")),
             ty if ty.is_numeric() => Ok(arg),
             ty => no(format!("{name} of {ty}")),
         }

@@ -212,14 +212,12 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Truth values as numbers and bare NULLs as integers, for arithmetic.
-    fn operand_number(&mut self, mut value: Expr) -> Result<Expr> {
+    /// Truth values as numbers, for arithmetic. A bare NULL beside no number is a whole number in some engines and a
+    /// double in others.
+    fn operand_number(&mut self, value: Expr) -> Result<Expr> {
         match value.ty() {
             Type::Boolean => Ok(self.number(value)),
-            Type::Unknown => {
-                adopt(&mut value, &Type::Integer);
-                if value.ty() == Type::Unknown { no("arithmetic on a value of unknown type") } else { Ok(value) }
-            }
+            Type::Unknown => no("arithmetic on a value of unknown type"),
             _ => Ok(value),
         }
     }
@@ -275,7 +273,8 @@ impl Lowerer<'_> {
             if matches!(side, Ast::BinaryOp { .. }) {
                 return no(format!("{side} as an operand without parentheses"));
             }
-            let value = self.operand(side)?;
+            let mut value = self.operand(side)?;
+            adopt(&mut value, &Type::Integer);
             let value = self.operand_number(value)?;
             if !value.ty().is_whole() {
                 return no(format!("bits of {}", value.ty()));
@@ -364,8 +363,8 @@ impl Lowerer<'_> {
             self.assumptions.insert(Assumption::CastsKeepValues);
         }
         let from = value.ty();
-        // In SQLite a CAST to these yields a number, and a text shows whether a number is whole.
-        let converts = !matches!(to.family, Type::Integer | Type::Double | Type::Text) && from != to.family
+        // In SQLite the letters of a type decide, and a text shows whether a number is whole.
+        let converts = !to.is_so_in_sqlite && (&from, &to.family) != (&Type::Boolean, &Type::Boolean)
             || to.family == Type::Text && from.is_numeric() && !from.is_whole();
         if converts && !matches!(value, Expr::Literal(Value::Null, _)) {
             self.assumptions.insert(Assumption::StaticTypes);
@@ -391,7 +390,7 @@ impl Lowerer<'_> {
                 return Ok(value);
             }
             (_, Type::Boolean) if from == Type::Boolean => return Ok(value),
-            (_, Type::Integer) if from == Type::Boolean => return Ok(self.number(value)),
+            (_, Type::Integer) if from == Type::Boolean && !to.is_unsigned() => return Ok(self.number(value)),
             (_, Type::Boolean) if from.is_whole() => return self.truth(value),
             _ => {}
         }

@@ -6,16 +6,22 @@ use crate::ir::{ArithmeticOp, Assumption, CompareOp, Expr, Type, Value, results}
 
 use super::aggregate::{Argument, is_aggregate};
 use super::expr::{call, texts};
+use super::types::common;
 use super::{Lowerer, Result, absent, empty, literal, no, unset};
 
 /// Functions of values, by the engines' own catalogues. An unknown function may be an aggregate, yield several rows or
 /// another value each time, so what is not here is refused.
 const SCALAR: &str = include_str!("scalar_functions.txt");
 
+/// The functions that are taken for ones of values, each with the engines that have it.
+pub fn scalar_functions() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    let lines = SCALAR.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(':'));
+    lines.map(|(name, engines)| (name, engines.split_whitespace().collect()))
+}
+
 /// Whether a function is one of values in every engine that has it.
 fn is_scalar(name: &str) -> bool {
-    let mut names = SCALAR.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name);
-    names.any(|known| known == name)
+    scalar_functions().any(|(known, _)| known == name)
 }
 
 impl Lowerer<'_> {
@@ -125,6 +131,10 @@ impl Lowerer<'_> {
             ("nullif", 2) => {
                 let (a, b) = (args[0].clone(), args.remove(1));
                 let second = b.ty();
+                if args[0].ty() == Type::Text {
+                    // Beside a date it becomes one in PostgreSQL.
+                    common(&Type::Text, &second)?;
+                }
                 let equal = self.compare(CompareOp::Eq, a, b)?;
                 let value = args.remove(0);
                 let ty = results::nullif(&value.ty(), &second);
@@ -137,6 +147,7 @@ impl Lowerer<'_> {
                 return self.choice(vec![condition], args);
             }
             ("nvl2", 3) => {
+                known_types("nvl2", &args[1..])?;
                 let present = Expr::Not(Box::new(Expr::IsNull(Box::new(args.remove(0)))));
                 return self.choice(vec![present], args);
             }
@@ -155,6 +166,7 @@ impl Lowerer<'_> {
                 return no(format!("{name} of {count} arguments"));
             }
             ("greatest" | "least", 1..) => {
+                known_types(name, &args)?;
                 let (args, ty) = self.unify_all(args)?;
                 return Ok(call(name, args, ty));
             }
@@ -178,6 +190,11 @@ impl Lowerer<'_> {
         let branches = args.into_iter().map(|value| (present(&value), value)).collect();
         Ok(Expr::Case { branches, otherwise: Box::new(otherwise), ty })
     }
+}
+
+/// Refuses a bare NULL, which makes a double or a text of the result in MariaDB.
+fn known_types(name: &str, args: &[Expr]) -> Result<()> {
+    if args.iter().any(|arg| arg.ty() == Type::Unknown) { no(format!("{name} of a bare NULL")) } else { Ok(()) }
 }
 
 /// DISTINCT and the arguments of a call.
@@ -226,7 +243,8 @@ fn result(name: &str, args: &[Expr]) -> Result<(String, Type)> {
         "character_length" => "char_length",
         name => name,
     };
-    if let Some(ty) = results::function(name, args.len(), &first) {
+    let types: Vec<Type> = args.iter().map(Expr::ty).collect();
+    if let Some(ty) = results::function(name, &types) {
         return Ok((name.to_owned(), ty));
     }
     if results::RULES.iter().any(|rule| rule.functions.iter().any(|(known, _)| *known == name)) {

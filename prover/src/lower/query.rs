@@ -7,7 +7,7 @@ use crate::ir::{Expr, OrderKey, Plan, Query, SetOp, Type, Value};
 use super::compare::strip;
 use super::scope::Scope;
 use super::select::Block;
-use super::types::meet;
+use super::types::common;
 use super::{Lowerer, MAX_COPIED, Result, absent, assume, empty, no, unset};
 
 /// The columns of VALUES have other names in every engine; these are of an optimiser's tests.
@@ -221,7 +221,7 @@ impl Lowerer<'_> {
         if a.len() != b.len() {
             return no("a set operation on different numbers of columns");
         }
-        let types = a.iter().zip(&b).map(|(a, b)| meet(a, b)).collect::<Result<Vec<_>>>()?;
+        let types = a.iter().zip(&b).map(|(a, b)| common(a, b)).collect::<Result<Vec<_>>>()?;
         let left = Box::new(self.convert_plan(left, &types)?);
         let right = Box::new(self.convert_plan(right, &types)?);
         Ok(Plan::SetOp { op, all, left, right, types })
@@ -247,7 +247,7 @@ impl Lowerer<'_> {
         let mut types = vec![Type::Unknown; width];
         for row in &rows {
             for (ty, value) in types.iter_mut().zip(row) {
-                *ty = meet(ty, &value.ty())?;
+                *ty = common(ty, &value.ty())?;
             }
         }
         let convert = |row: Vec<Expr>| {

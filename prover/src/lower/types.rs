@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{self, DataType};
 
-use crate::ir::number::Number;
+use crate::ir::number::{Engine, Kind, Number};
 use crate::ir::{Assumption, CompareOp, Expr, Plan, Size, Type, Value, results};
 
 use super::{Lowerer, Result, literal, no};
@@ -14,6 +14,8 @@ pub(super) struct Written {
     pub(super) family: Type,
     /// One spelling for each type: lower case, synonyms replaced.
     pub(super) name: String,
+    /// Whether SQLite's CAST yields values of the family, too.
+    pub(super) is_so_in_sqlite: bool,
 }
 
 impl Written {
@@ -29,7 +31,7 @@ impl Written {
 
     /// What it leaves out of its family.
     pub(super) fn size(&self) -> Size {
-        let unsigned = self.name.ends_with("unsigned");
+        let unsigned = self.is_unsigned();
         let bits = |bits| Size::Bits { bits, unsigned };
         let word = self.name.split([' ', '(']).next().unwrap_or_default();
         match word {
@@ -47,6 +49,11 @@ impl Written {
         }
     }
 
+    /// Whether it has no negative numbers.
+    pub(super) fn is_unsigned(&self) -> bool {
+        self.name.ends_with("unsigned")
+    }
+
     /// The type of a value of it.
     pub(super) fn result(&self) -> Type {
         if self.size().is_long() { results::long() } else { self.family.clone() }
@@ -60,7 +67,29 @@ impl Written {
 
 /// Reads a type.
 pub(super) fn written(ty: &DataType) -> Result<Written> {
-    let of = |family, name: &str| Ok(Written { family, name: name.to_owned() });
+    let (family, name) = family_and_name(ty)?;
+    let is_so_in_sqlite = sqlite_family(ty).as_ref() == Some(&family);
+    Ok(Written { family, name, is_so_in_sqlite })
+}
+
+/// What SQLite's CAST to a type always yields, by the letters of its name; `None` where that depends on the value
+/// (<https://sqlite.org/datatype3.html#determination_of_column_affinity>).
+fn sqlite_family(ty: &DataType) -> Option<Type> {
+    let name = ty.to_string().to_uppercase();
+    let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    if has(&["INT"]) {
+        Some(Type::Integer)
+    } else if has(&["CHAR", "CLOB", "TEXT"]) {
+        Some(Type::Text)
+    } else if has(&["REAL", "FLOA", "DOUB"]) && !has(&["BLOB"]) {
+        Some(Type::Double)
+    } else {
+        None
+    }
+}
+
+fn family_and_name(ty: &DataType) -> Result<(Type, String)> {
+    let of = |family, name: &str| Ok((family, name.to_owned()));
     match ty {
         DataType::Bool | DataType::Boolean => of(Type::Boolean, "boolean"),
         DataType::TinyInt(_) => of(Type::Integer, "tinyint"),
@@ -83,7 +112,7 @@ pub(super) fn written(ty: &DataType) -> Result<Written> {
                 ast::ExactNumberInfo::Precision(precision) => format!("decimal({precision},0)"),
                 ast::ExactNumberInfo::PrecisionAndScale(precision, scale) => format!("decimal({precision},{scale})"),
             };
-            Ok(Written { family: Type::Decimal, name })
+            Ok((Type::Decimal, name))
         }
         DataType::Real | DataType::Float4 | DataType::Float32 => of(Type::Double, "real"),
         DataType::Float(ast::ExactNumberInfo::None) => of(Type::Double, "float"),
@@ -112,13 +141,13 @@ pub(super) fn written(ty: &DataType) -> Result<Written> {
         DataType::Custom(name, modifiers) => Ok(custom(name, modifiers)),
         other => {
             let name = other.to_string().to_lowercase();
-            Ok(Written { family: Type::Other(name.clone()), name })
+            Ok((Type::Other(name.clone()), name))
         }
     }
 }
 
 /// Types that the parser has no name for.
-fn custom(name: &ast::ObjectName, modifiers: &[String]) -> Written {
+fn custom(name: &ast::ObjectName, modifiers: &[String]) -> (Type, String) {
     let name = name.to_string().to_lowercase();
     let (family, short) = match name.as_str() {
         "number" => (Type::Decimal, "decimal"),
@@ -131,14 +160,14 @@ fn custom(name: &ast::ObjectName, modifiers: &[String]) -> Written {
         other => (Type::Other(other.to_owned()), other),
     };
     let name = if modifiers.is_empty() { short.to_owned() } else { format!("{short}({})", modifiers.join(",")) };
-    Written { family, name }
+    (family, name)
 }
 
 fn timed(name: &str, precision: Option<u64>) -> String {
     precision.map_or_else(|| name.to_owned(), |p| format!("{name}({p})"))
 }
 
-fn sized(name: &str, length: Option<&ast::CharacterLength>, default: Option<u64>) -> Result<Written> {
+fn sized(name: &str, length: Option<&ast::CharacterLength>, default: Option<u64>) -> Result<(Type, String)> {
     let length = match length {
         None => default,
         Some(ast::CharacterLength::Max) => None,
@@ -148,7 +177,7 @@ fn sized(name: &str, length: Option<&ast::CharacterLength>, default: Option<u64>
         Some(other) => return no(format!("the length {other}")),
     };
     let name = length.map_or_else(|| name.to_owned(), |n| format!("{name}({n})"));
-    Ok(Written { family: Type::Text, name })
+    Ok((Type::Text, name))
 }
 
 pub(super) fn is_temporal(ty: &Type) -> bool {
@@ -203,6 +232,15 @@ pub(super) fn adopt_column(plan: &mut Plan, index: usize, target: &Type) {
     }
 }
 
+/// The type of one of several values. A text beside a date becomes one in some engines and not in others, unless the two
+/// are compared.
+pub(super) fn common(a: &Type, b: &Type) -> Result<Type> {
+    match (a, b) {
+        (Type::Text, t) | (t, Type::Text) if is_temporal(t) => no(format!("a {t} or a text")),
+        _ => meet(a, b),
+    }
+}
+
 impl Lowerer<'_> {
     /// A truth value as the number 1 or 0.
     pub(super) fn number(&mut self, truth: Expr) -> Expr {
@@ -244,7 +282,15 @@ impl Lowerer<'_> {
     pub(super) fn convert(&mut self, mut expr: Expr, target: &Type) -> Result<Expr> {
         let ty = expr.ty();
         if let (Some(from), Some(to)) = (ty.as_number(), target.as_number()) {
-            return Ok(if from.is_rounded_to(to) { rounded(expr, to) } else { expr });
+            if !from.is_rounded_to(to) {
+                return Ok(expr);
+            }
+            // SQLite leaves a whole number beside a double as it is.
+            let stays = matches!(&expr, Expr::Literal(value, _) if value.is_null() || literal::is_double(value));
+            if from.kinds[Engine::Sqlite as usize] <= Kind::Long && !stays {
+                self.assumptions.insert(Assumption::StaticTypes);
+            }
+            return Ok(rounded(expr, to));
         }
         match (&ty, target) {
             (Type::Unknown, _) => {
@@ -277,7 +323,7 @@ impl Lowerer<'_> {
     pub(super) fn unify_all(&mut self, exprs: Vec<Expr>) -> Result<(Vec<Expr>, Type)> {
         let mut ty = Type::Unknown;
         for expr in &exprs {
-            ty = meet(&ty, &expr.ty())?;
+            ty = common(&ty, &expr.ty())?;
         }
         let exprs = exprs.into_iter().map(|e| self.convert(e, &ty)).collect::<Result<_>>()?;
         Ok((exprs, ty))
@@ -314,7 +360,7 @@ fn rounded(expr: Expr, to: Number) -> Expr {
     let ty = to.ty();
     // The literal inside 1e-1, which is rounded as a whole.
     let literal = match &expr {
-        Expr::Cast { value, to: Type::Number(_), .. } => value,
+        Expr::Cast { value, to, .. } if *to == results::with_exponent(false) => value,
         expr => expr,
     };
     match literal {

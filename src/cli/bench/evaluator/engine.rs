@@ -195,7 +195,10 @@ pub(super) fn fits(claimed: &Type, named: &str, profile: &Profile) -> Option<boo
         Wire::Sqlite | Wire::Python => Dialect::Sqlite,
     };
     let number = claimed.as_number().map(|number| number.kinds[dialect as usize]);
+    let whole_too = dynamic && !profile.guarantees.contains("static-types");
     Some(match (claimed, number) {
+        // A value may be whole there, which counts only where the prover assumes static types.
+        (_, Some(kind)) if kind > Kind::Long && whole_too && named == "integer" => return None,
         (_, Some(kind)) => is_number(kind),
         // Where truth values are the numbers 1 and 0, they have a number's type.
         (Type::Boolean, _) if profile.guarantees.contains(&Assumption::BooleanIsOneOrZero) => is_number(Kind::Whole),
@@ -233,7 +236,8 @@ mod tests {
         check("postgres", Type::Timestamp, "timestamp without time zone", Some(true));
         check("postgres", Type::Double, "numeric", Some(false));
         check("sqlite", Type::Decimal, "real", Some(true));
-        check("sqlite", Type::Decimal, "integer", Some(false));
+        check("sqlite", Type::Decimal, "integer", None);
+        check("sqlite", Type::Integer, "real", Some(false));
         check("sqlite", Type::Unknown, "integer", None);
     }
 }

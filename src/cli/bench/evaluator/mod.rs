@@ -317,6 +317,8 @@ impl Check {
         let database = Database { tables: vec![vec![row.clone()]] };
         let (mut value, mut raises) = (None, None);
         match Prepared::new(&query).and_then(|prepared| prepared.run(&database, 1, Limits { fuel: FUEL })) {
+            // As a text it is a date's or a timestamp's; the prover compares it with its like only.
+            Ok(_) if claimed == Type::Moment => {}
             Ok(outcome) if outcome.opaque.is_empty() => value = outcome.rows.into_iter().flatten().next(),
             // An arbitrary meaning says nothing.
             Ok(_) | Err(EvalError::OutOfFuel | EvalError::NotDeterministic(_) | EvalError::Unsupported(_)) => {}
