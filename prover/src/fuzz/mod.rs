@@ -2,6 +2,7 @@
 //! engines. A pair carries no verdict: whoever uses it asks an evaluator. Everything follows from a seed.
 
 mod class;
+mod mixed;
 mod mutate;
 mod query;
 mod rewrite;
@@ -27,7 +28,7 @@ pub struct Case {
     /// Another query.
     pub right: String,
     /// `rewrite`: made from one another by steps that are often equivalences. `mutant`: the same and one change that
-    /// most often is not. `random`: unrelated, with the same column types.
+    /// most often is not. `random`: unrelated, with the same column types. `typed`: see [`mixed_case`].
     pub origin: &'static str,
 }
 
@@ -43,13 +44,42 @@ pub fn case(seed: u64) -> Case {
         let (left, right) = (g.query(&types, 2).sql, g.query(&types, 2).sql);
         return Case { ddl: schema.ddl(), left, right, origin: "random" };
     }
-    let (left, right) = related(rng, &schema);
+    let (left, right) = related(rng, &schema, scalar::Gen::new);
     if kind < 60 {
         return Case { ddl: schema.ddl(), left, right, origin: "rewrite" };
     }
     let weaken = chance(rng, 20);
     let right = if weaken && schema.weaken(rng) { right } else { mutant(rng, &schema, &right) };
     Case { ddl: schema.ddl(), left, right, origin: "mutant" }
+}
+
+/// The case of a seed in which types meet: expressions of columns of all types, with casts and functions. `typed` are those
+/// whose right side has changes by which the type of an expression may be another one.
+pub fn mixed_case(seed: u64) -> Case {
+    let mut rng = Rng::seed_from_u64(seed);
+    let rng = &mut rng;
+    let schema = schema::mixed_schema(rng);
+    let kind = rng.random_range(0..100);
+    let (mut left, mut right) = related(rng, &schema, scalar::Gen::mixed);
+    for _ in 0..rng.random_range(1..=3) {
+        (left, right) = mixed::wrap(rng, &schema, (left, right));
+    }
+    let (right, origin) = match kind {
+        0..25 => (right, "rewrite"),
+        25..40 => (mutant(rng, &schema, &right), "mutant"),
+        _ => (typed(rng, &schema, &left), "typed"),
+    };
+    Case { ddl: schema.ddl(), left, right, origin }
+}
+
+/// The text after one or two changes of types.
+fn typed(rng: &mut Rng, schema: &Schema, text: &str) -> String {
+    let Some(mut query) = tree::parse(text) else { return text.to_owned() };
+    let changed = mixed::change(rng, schema, &mut query);
+    if chance(rng, 40) {
+        mixed::change(rng, schema, &mut query);
+    }
+    if changed { query.to_string() } else { text.to_owned() }
 }
 
 /// A random query over a schema, with its columns named `c0`, `c1`, ...
@@ -60,9 +90,13 @@ pub fn query(rng: &mut Rng, schema: &Schema) -> String {
 }
 
 /// Two texts that are often equivalent.
-fn related(rng: &mut Rng, schema: &Schema) -> (String, String) {
+fn related<'a>(
+    rng: &'a mut Rng,
+    schema: &'a Schema,
+    gen_of: impl Fn(&'a mut Rng, &'a Schema) -> scalar::Gen<'a>,
+) -> (String, String) {
     let from_class = chance(rng, 65);
-    let mut g = scalar::Gen::new(rng, schema);
+    let mut g = gen_of(rng, schema);
     let (left, right) = if from_class {
         class::pair(&mut g)
     } else {
@@ -71,8 +105,8 @@ fn related(rng: &mut Rng, schema: &Schema) -> (String, String) {
         (text.clone(), text)
     };
     let (left, right) = if from_class && g.chance(20) { around(&mut g, &left, &right) } else { (left, right) };
-    let steps = if from_class { rng.random_range(0..=2usize) } else { rng.random_range(1..=3usize) };
-    (left, rewritten(rng, &right, steps))
+    let steps = g.steps(from_class);
+    (left, rewritten(g.rng, &right, steps))
 }
 
 /// The text after some steps.
@@ -244,6 +278,46 @@ mod tests {
         assert!((2_700..3_300).contains(&origins["rewrite"]), "{origins:?}");
         assert!((1_200..1_800).contains(&origins["mutant"]), "{origins:?}");
         assert!((300..700).contains(&origins["random"]), "{origins:?}");
+    }
+
+    #[test]
+    fn types_meet_in_mixed_cases() {
+        const FEATURES: [&str; 20] = [
+            "BIGINT",
+            "DOUBLE PRECISION",
+            " DATE",
+            "TIMESTAMP",
+            "CAST(",
+            " / ",
+            " % ",
+            "FLOOR(",
+            "ROUND(",
+            "SIGN(",
+            "GREATEST(",
+            "POWER(",
+            "EXTRACT(YEAR FROM",
+            "LENGTH(",
+            "UPPER(",
+            " || ",
+            " LIKE ",
+            "e0",
+            "INTERVAL",
+            "NULLIF(",
+        ];
+        let (mut read, mut found) = (0, std::collections::BTreeMap::new());
+        for seed in 0..2_000 {
+            let case = mixed_case(seed);
+            assert_eq!(case, mixed_case(seed));
+            let whole = format!("{}{} | {}", case.ddl, case.left, case.right);
+            for feature in FEATURES.iter().filter(|f| whole.contains(**f)) {
+                *found.entry(feature).or_insert(0) += 1;
+            }
+            let schema = crate::lower::schema(&case.ddl, &std::collections::BTreeMap::new()).expect("a schema");
+            let reads = |text: &str| crate::lower::query(&schema, text).is_ok();
+            read += u32::from(reads(&case.left) && reads(&case.right));
+        }
+        assert!(FEATURES.iter().all(|f| found.get(f).is_some_and(|n| *n >= 8)), "{found:?}");
+        assert!(read > 800, "the prover reads {read} pairs");
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(super) fn mutate(rng: &mut Rng, schema: &Schema, query: &mut Query) -> bool 
 
 /// Table names by the names of their uses.
 #[derive(Default)]
-struct Uses(BTreeMap<String, String>);
+pub(super) struct Uses(pub(super) BTreeMap<String, String>);
 
 impl Walk for Uses {
     fn table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {

@@ -26,11 +26,18 @@ pub(super) struct Gen<'a> {
     next: usize,
     /// How deep subqueries may still nest.
     pub(super) levels: usize,
+    /// Whether expressions mix types.
+    mixes: bool,
 }
 
 impl<'a> Gen<'a> {
     pub(super) fn new(rng: &'a mut Rng, schema: &'a Schema) -> Self {
-        Self { rng, schema, next: 0, levels: 2 }
+        Self { rng, schema, next: 0, levels: 2, mixes: false }
+    }
+
+    /// One whose expressions mix types.
+    pub(super) fn mixed(rng: &'a mut Rng, schema: &'a Schema) -> Self {
+        Self { mixes: true, ..Self::new(rng, schema) }
     }
 
     pub(super) fn chance(&mut self, percent: u32) -> bool {
@@ -39,6 +46,11 @@ impl<'a> Gen<'a> {
 
     pub(super) fn below(&mut self, n: usize) -> usize {
         self.rng.random_range(0..n)
+    }
+
+    /// How many steps of rewriting make the right side of a pair.
+    pub(super) fn steps(&mut self, from_class: bool) -> usize {
+        if from_class { self.rng.random_range(0..=2usize) } else { self.rng.random_range(1..=3usize) }
     }
 
     /// A random element of a slice that is not empty.
@@ -114,6 +126,10 @@ impl<'a> Gen<'a> {
             Ty::Bool => self.one(&["TRUE", "FALSE"]),
             Ty::Text => self.one(&["'x'", "'x'", "'y'", "'z'", "''", "'x and'", "'it''s'"]),
             Ty::Dec => self.one(&["0.50", "1.50", "1.25", "2.00"]),
+            Ty::Long => self.one(&["0", "1", "2", "7", "2147483648", "9007199254740993"]),
+            Ty::Double => self.one(&["0e0", "1e0", "2.5e0", "0.5", "3"]),
+            Ty::Date => self.one(&["DATE '2020-02-29'", "DATE '2020-03-01'"]),
+            Ty::Stamp => self.one(&["TIMESTAMP '2020-02-29 00:00:00'", "TIMESTAMP '2020-02-29 12:34:56'"]),
         };
         // The rare ones stay rare.
         if matches!(text, "4294967297" | "'x and'" | "'it''s'") && self.chance(70) {
@@ -130,6 +146,9 @@ impl<'a> Gen<'a> {
 
     /// A value of this type.
     pub(super) fn value(&mut self, scope: &[Ref], ty: Ty, depth: usize) -> String {
+        if self.mixes && depth > 0 && self.chance(60) {
+            return self.converted(scope, ty, depth - 1);
+        }
         if depth == 0 || self.chance(55) {
             return self.leaf(scope, ty);
         }
@@ -180,6 +199,9 @@ impl<'a> Gen<'a> {
     }
 
     fn atom(&mut self, scope: &[Ref], depth: usize) -> String {
+        if self.mixes && self.chance(50) {
+            return self.converted(scope, Ty::Bool, depth.min(1));
+        }
         let Some(first) = (!scope.is_empty()).then(|| self.one(scope)) else { return "TRUE".to_owned() };
         let (ty, column) = (first.ty, first.text);
         match self.below(18) {

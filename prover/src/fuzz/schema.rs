@@ -16,6 +16,14 @@ pub enum Ty {
     Text,
     /// DECIMAL(10,2).
     Dec,
+    /// BIGINT.
+    Long,
+    /// DOUBLE PRECISION.
+    Double,
+    /// DATE.
+    Date,
+    /// TIMESTAMP.
+    Stamp,
 }
 
 impl Ty {
@@ -26,12 +34,16 @@ impl Ty {
             Self::Bool => "BOOLEAN",
             Self::Text => "TEXT",
             Self::Dec => "DECIMAL(10,2)",
+            Self::Long => "BIGINT",
+            Self::Double => "DOUBLE PRECISION",
+            Self::Date => "DATE",
+            Self::Stamp => "TIMESTAMP",
         }
     }
 
     /// Whether SUM and AVG take it.
     pub fn is_number(self) -> bool {
-        matches!(self, Self::Int | Self::Dec)
+        matches!(self, Self::Int | Self::Dec | Self::Long | Self::Double)
     }
 }
 
@@ -83,6 +95,33 @@ pub struct Schema {
 
 /// A random schema of two or three small tables.
 pub fn schema(rng: &mut Rng) -> Schema {
+    schema_of(rng, column_type)
+}
+
+/// The same with columns of all types.
+pub(super) fn mixed_schema(rng: &mut Rng) -> Schema {
+    schema_of(rng, |rng| {
+        *pick(
+            rng,
+            &[
+                Ty::Int,
+                Ty::Int,
+                Ty::Long,
+                Ty::Long,
+                Ty::Dec,
+                Ty::Dec,
+                Ty::Double,
+                Ty::Double,
+                Ty::Text,
+                Ty::Date,
+                Ty::Stamp,
+                Ty::Bool,
+            ],
+        )
+    })
+}
+
+fn schema_of(rng: &mut Rng, column_type: impl Fn(&mut Rng) -> Ty) -> Schema {
     let names = ["a", "b", "c", "d", "e"];
     let types: Vec<Ty> = (0..names.len()).map(|i| if i == 0 { Ty::Int } else { column_type(rng) }).collect();
     let mut tables: Vec<Table> = Vec::new();
@@ -160,12 +199,12 @@ fn check(rng: &mut Rng, columns: &[Column]) -> Option<String> {
     let other = columns.iter().find(|c| c.ty == column.ty && c.name != column.name);
     let name = column.name;
     Some(match (column.ty, other) {
-        (Ty::Int | Ty::Dec, Some(other)) if chance(rng, 40) => format!("{name} <= {}", other.name),
+        (ty, Some(other)) if ty.is_number() && chance(rng, 40) => format!("{name} <= {}", other.name),
         (_, Some(other)) if chance(rng, 20) => format!("{name} IS NOT NULL OR {} IS NOT NULL", other.name),
         (Ty::Int, _) if chance(rng, 50) => format!("{name} IN (0, 1, 2)"),
-        (Ty::Int | Ty::Dec, _) => format!("{name} >= 0"),
+        (Ty::Int | Ty::Dec | Ty::Long | Ty::Double, _) => format!("{name} >= 0"),
         (Ty::Text, _) => format!("{name} <> 'y'"),
-        (Ty::Bool, _) => return None,
+        (Ty::Bool | Ty::Date | Ty::Stamp, _) => return None,
     })
 }
 

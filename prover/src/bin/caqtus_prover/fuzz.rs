@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use prover::Limits;
 use prover::fuzz::{self, Case};
@@ -53,6 +53,8 @@ pub(crate) struct FuzzArgs {
     /// Only pairs of this origin
     #[arg(long)]
     origin: Option<Origin>,
+    #[command(flatten)]
+    pairs_of: PairsOf,
     /// Try a proof only of pairs that differ: many more of them in the same time, and nothing about coverage
     #[arg(long)]
     differing: bool,
@@ -71,6 +73,17 @@ pub(crate) struct FuzzArgs {
     workers: WorkerArgs,
 }
 
+/// Which pairs, and whether they are decided.
+#[derive(Debug, Args)]
+struct PairsOf {
+    /// Pairs in which types meet: columns of all types, casts, functions, changes of types
+    #[arg(long)]
+    mixed: bool,
+    /// Print the pairs, as `prove --pairs` reads them, and decide none
+    #[arg(long)]
+    list: bool,
+}
+
 /// How a pair came about.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Origin {
@@ -80,6 +93,8 @@ enum Origin {
     Mutant,
     /// Unrelated queries
     Random,
+    /// Changes by which the type of an expression may be another one; with --mixed
+    Typed,
 }
 
 impl Origin {
@@ -88,6 +103,7 @@ impl Origin {
             Self::Rewrite => "rewrite",
             Self::Mutant => "mutant",
             Self::Random => "random",
+            Self::Typed => "typed",
         }
     }
 }
@@ -123,6 +139,14 @@ struct Summary {
 }
 
 pub(crate) fn run(args: &FuzzArgs) -> anyhow::Result<u8> {
+    match args.origin {
+        Some(Origin::Typed) if !args.pairs_of.mixed => bail!("pairs of the origin typed come with --mixed"),
+        Some(Origin::Random) if args.pairs_of.mixed => bail!("--mixed makes no pairs of the origin random"),
+        _ => {}
+    }
+    if args.pairs_of.list {
+        return list(args);
+    }
     std::fs::create_dir_all(&args.keep).with_context(|| format!("cannot make {}", args.keep.display()))?;
     let start = clock::now();
     let last = Arc::new(Mutex::new(args.seed));
@@ -173,29 +197,47 @@ fn jobs(
         ..Limits::default()
     };
     let task = if args.differing { Task::AuditDiffering } else { Task::Audit };
-    let (origin, time, first) = (args.origin.map(Origin::name), args.time, args.seed);
+    let time = args.time;
+    cases(args).take_while(move |_| time.is_none_or(|time| start.elapsed() < time)).map(move |(seed, case)| {
+        *last.lock().unwrap_or_else(PoisonError::into_inner) = seed.saturating_add(1);
+        let request = Request {
+            id: seed.to_string(),
+            pair: pair(&case),
+            limits: Some(Limits { seed: limits.seed.wrapping_add(seed), ..limits.clone() }),
+            task,
+            certificate: true,
+        };
+        Job { tag: (seed, case), request: Ok(Box::new(request)) }
+    })
+}
+
+/// The wanted cases with their numbers.
+fn cases(args: &FuzzArgs) -> impl Iterator<Item = (u64, Case)> + Send + use<> {
+    let (origin, mixed) = (args.origin.map(Origin::name), args.pairs_of.mixed);
     let wanted = usize::try_from(args.pairs).unwrap_or(usize::MAX);
-    (first..)
-        .map(|seed| (seed, fuzz::case(seed)))
+    (args.seed..)
+        .map(move |seed| (seed, if mixed { fuzz::mixed_case(seed) } else { fuzz::case(seed) }))
         .filter(move |(_, case)| origin.is_none_or(|origin| case.origin == origin))
         .take(wanted)
-        .take_while(move |_| time.is_none_or(|time| start.elapsed() < time))
-        .map(move |(seed, case)| {
-            *last.lock().unwrap_or_else(PoisonError::into_inner) = seed.saturating_add(1);
-            let request = Request {
-                id: seed.to_string(),
-                pair: prover::Pair {
-                    schema: case.ddl.clone().into(),
-                    q1: case.left.clone().into(),
-                    q2: case.right.clone().into(),
-                    placeholders: BTreeMap::new(),
-                },
-                limits: Some(Limits { seed: limits.seed.wrapping_add(seed), ..limits.clone() }),
-                task,
-                certificate: true,
-            };
-            Job { tag: (seed, case), request: Ok(Box::new(request)) }
-        })
+}
+
+fn pair(case: &Case) -> prover::Pair {
+    prover::Pair {
+        schema: case.ddl.clone().into(),
+        q1: case.left.clone().into(),
+        q2: case.right.clone().into(),
+        ..prover::Pair::default()
+    }
+}
+
+fn list(args: &FuzzArgs) -> anyhow::Result<u8> {
+    let mut out = io::stdout().lock();
+    for (seed, case) in cases(args) {
+        let mut line = serde_json::to_value(pair(&case))?;
+        line["id"] = format!("fuzz-{seed}").into();
+        writeln!(out, "{line}")?;
+    }
+    Ok(GOOD)
 }
 
 /// Whether the prover proved what a database shows to be different.

@@ -214,7 +214,7 @@ fn unnest_value(g: &mut Gen) -> Option<Class> {
     let chosen = g.one(&columns);
     let functions: &[&str] = match chosen.ty {
         Ty::Bool => return None,
-        Ty::Text => &["MIN", "MAX"],
+        Ty::Text | Ty::Date | Ty::Stamp => &["MIN", "MAX"],
         _ => &["SUM", "MIN", "MAX"],
     };
     let (function, v, z) = (g.one(functions), chosen.text, g.alias());
