@@ -1,6 +1,6 @@
 //! A pair of queries as it is given: texts, or plans in JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,6 +21,9 @@ pub struct Pair {
     /// What the virtual columns and tables are, as in `p1` → `Expr(t1: INT)`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub placeholders: BTreeMap<String, String>,
+    /// Functions that the prover does not know and that are declared to be deterministic ones of values.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub functions: BTreeSet<String>,
 }
 
 impl Pair {
@@ -37,7 +40,8 @@ impl Pair {
 
     fn read_texts(&self, ddl: &str, left: &str, right: &str) -> Result<(Schema, Query, Query), Reason> {
         let unsupported = |e: lower::Unsupported| Reason::Unsupported(e.0);
-        let schema = lower::schema(ddl, &self.placeholders).map_err(unsupported)?;
+        let mut schema = lower::schema(ddl, &self.placeholders).map_err(unsupported)?;
+        schema.functions = self.functions.iter().map(|name| name.to_lowercase()).collect();
         let left = lower::query(&schema, left).map_err(unsupported)?;
         let right = lower::query(&schema, right).map_err(unsupported)?;
         Ok((schema, left, right))
@@ -50,7 +54,7 @@ mod tests {
     use serde_json::json;
 
     fn pair(schema: Value, q1: Value, q2: Value) -> Pair {
-        Pair { schema, q1, q2, placeholders: BTreeMap::new() }
+        Pair { schema, q1, q2, ..Pair::default() }
     }
 
     #[test]

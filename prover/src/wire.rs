@@ -263,6 +263,7 @@ mod tests {
                 q1: "SELECT a FROM t".into(),
                 q2: serde_json::json!({"scan": 0}),
                 placeholders: BTreeMap::from([("p1".to_owned(), "Expr(t: INT)".to_owned())]),
+                functions: BTreeSet::from(["area".to_owned()]),
             },
             limits: Some(Limits::default()),
             task: Task::Refute,

@@ -72,6 +72,16 @@ fn different_queries_are_refuted_with_a_witness() {
 }
 
 #[test]
+fn a_function_is_declared_on_the_command_line() {
+    let calls = ["SELECT area(a) FROM t WHERE TRUE", "SELECT area(a) FROM t"];
+    let (status, answer) = decide("prove", calls, &[]);
+    assert_eq!((status, answer.verdict), (Some(2), Outcome::Unknown), "{answer:?}");
+    let (status, answer) = decide("prove", calls, &["--function", "area"]);
+    assert_eq!((status, answer.verdict), (Some(0), Outcome::Proven), "{answer:?}");
+    assert!(answer.assumptions.contains(&prover::ir::Assumption::FunctionsAreDeterministic), "{answer:?}");
+}
+
+#[test]
 fn refute_does_not_prove() {
     let (status, answer) = decide("refute", EQUAL, &["--trials", "20"]);
     assert_eq!((status, answer.verdict), (Some(2), Outcome::Unknown));

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use prover::ir::Assumption;
-use prover::{Limits, Verdict, decide, lower, prove_only, refute_only};
+use prover::{Limits, Pair, Verdict, decide, lower, prove_only, refute_only};
 
 const SCHEMA: &str = "CREATE TABLE t(a INT, b INT, c TEXT); CREATE TABLE u(x INT, y INT); \
     CREATE TABLE d(k INT, m DECIMAL(10,2), f DOUBLE PRECISION, dt DATE, ts TIMESTAMP, big BIGINT, iv INTERVAL)";
@@ -398,4 +398,34 @@ fn case_of_letters_is_not_that_of_bytes() {
     }
     let text = proof(SCHEMA, "SELECT UPPER(c) FROM t", "SELECT UPPER(c) FROM t WHERE TRUE").expect("a proof");
     assert!(!text.contains(&Assumption::NoRuntimeError));
+}
+
+#[test]
+fn a_declared_function_is_one_of_values() {
+    let proof = |functions: &[&str], left: &str, right: &str| {
+        let pair = Pair {
+            schema: SCHEMA.into(),
+            q1: left.into(),
+            q2: right.into(),
+            functions: functions.iter().map(|name| (*name).to_owned()).collect(),
+            ..Pair::default()
+        };
+        let (schema, left, right) = pair.read().map_err(|reason| reason.to_string())?;
+        Ok(match prove_only(&schema, &left, &right, &Limits::default()).verdict {
+            Verdict::Proven(certificate) => Some(certificate.assumptions),
+            _ => None,
+        })
+    };
+    let calls = ("SELECT Area(a, b) FROM t WHERE TRUE", "SELECT area(t.a, t.b) FROM t");
+    let unknown: Result<_, String> = proof(&[], calls.0, calls.1);
+    assert!(unknown.expect_err("refused").contains("the function area"));
+    let declared = proof(&["AREA"], calls.0, calls.1).expect("read").expect("a proof");
+    assert!(declared.contains(&Assumption::FunctionsAreDeterministic), "{declared:?}");
+    assert_eq!(proof(&["area"], calls.0, "SELECT area(b, a) FROM t"), Ok(None));
+    let condition = proof(&["area"], "SELECT a FROM t WHERE area(a)", "SELECT a FROM t WHERE area(a) AND area(a)");
+    assert!(condition.expect("read").expect("a proof").contains(&Assumption::FunctionsAreDeterministic));
+    // The name of an operator inside the prover is none outside.
+    assert_eq!(proof(&["concat_op"], "SELECT concat_op(c, c) FROM t", "SELECT c || c FROM t"), Ok(None));
+    // What is known stays what it is.
+    assert_eq!(proof(&["abs", "sum"], "SELECT abs(a) FROM t", "SELECT sum(a) FROM t"), Ok(None));
 }

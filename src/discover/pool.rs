@@ -100,6 +100,7 @@ impl ProverPool {
             q1: text(&caq.sql),
             q2: text(candidate),
             placeholders: caq.placeholders.clone(),
+            ..Pair::default()
         };
         // An answer about another pair would be the worst of mistakes.
         let id = self.asked.fetch_add(1, Ordering::Relaxed).to_string();

@@ -18,6 +18,8 @@ pub struct Schema {
     /// Constraints that are not in `tables`: more databases are allowed than there are, so a difference on one of them
     /// refutes nothing.
     pub left_out: Vec<String>,
+    /// Functions of values besides those that are known, in lower case: equal arguments give equal results.
+    pub functions: BTreeSet<String>,
 }
 
 /// Index of a table in its [`Schema`].

@@ -111,7 +111,7 @@ impl Lowerer<'_> {
             return self.grouping_call(&args);
         }
         // Without arguments they are clocks and random numbers.
-        if args.is_empty() && name != "pi" {
+        if args.is_empty() && name != "pi" && !self.schema.functions.contains(&name) {
             return no(format!("the function {name}()"));
         }
         let args = args
@@ -171,6 +171,11 @@ impl Lowerer<'_> {
                 return Ok(call(name, args, ty));
             }
             _ => {}
+        }
+        if !is_scalar(name) && self.schema.functions.contains(name) {
+            self.assumptions.insert(Assumption::FunctionsAreDeterministic);
+            // No operator and no other function has a name like this.
+            return Ok(call(&format!("{name}()"), args, Type::opaque()));
         }
         if !is_scalar(name) {
             return no(format!("the function {name}, which is not known to be one of values"));

@@ -66,6 +66,9 @@ pub(crate) struct PairArgs {
     /// A virtual column or table of the queries: `p1=Expr(t1: INT)`, `v1=Table(c0 INT, c1 TEXT)`; repeatable
     #[arg(long = "placeholder", value_name = "NAME=KIND", value_parser = placeholder, requires = "schema")]
     pub(crate) placeholders: Vec<(String, String)>,
+    /// A function of your own that the queries call: of values, one result for equal arguments; repeatable
+    #[arg(long = "function", value_name = "NAME", requires = "schema")]
+    pub(crate) functions: Vec<String>,
 }
 
 /// How worker processes are run.

@@ -47,6 +47,10 @@ pub(crate) fn pair(pair: &Pair) -> String {
         text.push_str("Placeholders:\n");
         pair.placeholders.iter().for_each(|(name, kind)| _ = writeln!(text, "  {name} = {kind}"));
     }
+    if !pair.functions.is_empty() {
+        text.push_str("Functions:\n");
+        pair.functions.iter().for_each(|name| _ = writeln!(text, "  {name}"));
+    }
     text
 }
 
@@ -119,6 +123,7 @@ mod tests {
             q1: "SELECT a\nFROM t".into(),
             q2: serde_json::json!({"scan": 0}),
             placeholders: [("p1".to_owned(), "Expr(t: INT)".to_owned())].into(),
+            functions: ["area".to_owned()].into(),
         };
         let text = proof(&Certificate {
             pair: Some(pair),

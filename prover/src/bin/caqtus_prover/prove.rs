@@ -34,15 +34,15 @@ Examples:
 
 A line of a file of pairs:
   {\"id\": \"1\", \"schema\": \"CREATE TABLE t(a INT)\", \"q1\": \"SELECT a FROM t\", \"q2\": \"SELECT 1 FROM t\"}
-`schema` may also name a file beside it, and `placeholders` is an object like {\"p1\": \"Expr(t: INT)\"}. With tables and
-plans as QED writes them in place of the texts, those are decided.
+`schema` may also name a file beside it, `placeholders` is an object like {\"p1\": \"Expr(t: INT)\"}, and `functions` a list
+of names as for --function. With tables and plans as QED writes them in place of the texts, those are decided.
 
 Exit status: 0 all proven, 1 some refuted, 2 some unknown and none refuted, 3 could not run, 130 stopped by Ctrl-C.")]
 pub(crate) struct ProveArgs {
     #[command(flatten)]
     pair: PairArgs,
     /// File of pairs, one JSON object per line; `-` for standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["left", "right", "placeholders", "explain", "certificate"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["left", "right", "placeholders", "functions", "explain", "certificate"])]
     pairs: Option<String>,
     /// Print one JSON object per pair
     #[arg(long)]
@@ -83,6 +83,7 @@ pub(crate) fn request(pair: &PairArgs, limits: prover::Limits, task: Task) -> an
             q1: query_text(left)?.into(),
             q2: query_text(right)?.into(),
             placeholders: pair.placeholders.iter().cloned().collect(),
+            functions: pair.functions.iter().cloned().collect(),
         },
         limits: Some(limits),
         task,

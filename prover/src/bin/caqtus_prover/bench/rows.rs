@@ -127,7 +127,13 @@ fn rows_of(candidates: Candidates, labels: &Labels) -> Vec<(Row, Expected, bool)
         let row = Row {
             id: format!("{id}#{index}"),
             suite: suite.clone(),
-            pair: Pair { schema: schema.clone(), q1: seed.clone(), q2: candidate, placeholders: placeholders.clone() },
+            pair: Pair {
+                schema: schema.clone(),
+                q1: seed.clone(),
+                q2: candidate,
+                placeholders: placeholders.clone(),
+                ..Pair::default()
+            },
             expected: None,
         };
         (row, label.expected(), label.same && label.differs)
