@@ -429,3 +429,12 @@ fn a_declared_function_is_one_of_values() {
     // What is known stays what it is.
     assert_eq!(proof(&["abs", "sum"], "SELECT abs(a) FROM t", "SELECT sum(a) FROM t"), Ok(None));
 }
+
+#[test]
+fn not_distinct_from_true_is_another_operator_in_sqlite() {
+    refused("SELECT a IS NOT DISTINCT FROM TRUE FROM t", "distinct from TRUE");
+    refused("SELECT a IS DISTINCT FROM (FALSE) FROM t", "distinct from TRUE");
+    assert!(
+        proof(SCHEMA, "SELECT (a = 1) IS NOT DISTINCT FROM TRUE FROM t", "SELECT (a = 1) IS TRUE FROM t").is_some()
+    );
+}

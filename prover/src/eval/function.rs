@@ -113,7 +113,12 @@ impl Function {
 /// The result, or `None` for arguments on which engines disagree or which have the wrong types.
 pub(super) fn call(function: Function, args: &[Value]) -> Option<Value> {
     if args.iter().any(Value::is_null) {
-        let open = matches!(function, Function::Extreme { .. } | Function::Concat { skips_null: true });
+        let open = match function {
+            Function::Extreme { .. } | Function::Concat { skips_null: true } => true,
+            // Where there is nothing to replace, some engines do not look at the replacement.
+            Function::Replace => !args.iter().take(2).any(Value::is_null),
+            _ => false,
+        };
         return (!open).then_some(Value::Null);
     }
     match (function, args) {

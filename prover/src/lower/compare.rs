@@ -81,6 +81,13 @@ impl Lowerer<'_> {
         if a.len() != b.len() {
             return no("a comparison of rows of different widths");
         }
+        // SQLite takes it for IS TRUE, which holds of 2.
+        if let (Ast::Value(value), [a]) = (strip(right), a.as_slice())
+            && matches!(value.value, ast::Value::Boolean(_))
+            && a.ty().is_numeric()
+        {
+            return no("a number that is distinct from TRUE or FALSE, or not");
+        }
         let mut parts = Vec::new();
         for (a, b) in a.into_iter().zip(b) {
             let (a, b, _) = self.unify(a, b)?;

@@ -49,6 +49,7 @@ fn texts() {
     expect_value(of("rtrim", vec![text(" a ")]), " a");
     expect_value(of("replace", vec![text("aba"), text("a"), text("xy")]), "xybxy");
     expect_value(of("replace", vec![null(), text("a"), text("b")]), N);
+    expect_opaque(of("replace", vec![text("a"), text("b"), null()]));
     expect_value(of("concat_op", vec![text("a"), text("b")]), "ab");
     expect_value(of("concat_op", vec![text("a"), null()]), N);
     expect_opaque(of("concat", vec![text("a"), null()]));
