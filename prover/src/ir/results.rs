@@ -235,6 +235,11 @@ pub fn sum(of: &Type) -> Option<Type> {
     Some(number.ty())
 }
 
+/// SUM of a bare NULL: a double in MariaDB, whole in SQLite and DuckDB, an error in PostgreSQL.
+pub fn sum_of_null() -> Type {
+    Number { whole: true, kinds: [Kind::Float, Kind::Whole, Kind::Whole, Kind::Float] }.ty()
+}
+
 /// NULLIF(a, b): in PostgreSQL the type in which the two are compared, for which there is an operator for every two
 /// whole numbers but not for others of different types
 /// (<https://www.postgresql.org/docs/15/functions-conditional.html#FUNCTIONS-NULLIF>), elsewhere that of the first

@@ -145,6 +145,7 @@ impl Lowerer<'_> {
         let first = types[0].clone();
         let ty = match fixed {
             Some(ty) => Some(ty),
+            None if name == "sum" && first == Type::Unknown => Some(results::sum_of_null()),
             None if name == "sum" => results::sum(&first),
             None => results::function(name, &types),
         };
@@ -160,7 +161,7 @@ impl Lowerer<'_> {
         }
         match arg.ty() {
             Type::Boolean => Ok(self.number(arg)),
-            // A double in MariaDB, nothing in PostgreSQL.
+            Type::Unknown if name == "sum" => self.convert(arg, &results::sum_of_null()),
             Type::Unknown => no(format!("{name} of a bare NULL")),
             ty if ty.is_numeric() => Ok(arg),
             ty => no(format!("{name} of {ty}")),

@@ -130,6 +130,8 @@ impl Checker<'_> {
         let expected = match function {
             AggregateFunction::CountStar | AggregateFunction::Count => Some(Type::Integer),
             AggregateFunction::Avg if args[0].ty().domain() == Type::Integer => Some(Type::Decimal),
+            // A number all the same.
+            AggregateFunction::Sum if args[0].ty() == Type::Unknown => Some(Type::Integer),
             AggregateFunction::Sum | AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::Avg => {
                 Some(args[0].ty().domain())
             }
