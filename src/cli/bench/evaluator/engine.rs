@@ -195,7 +195,7 @@ pub(super) fn fits(claimed: &Type, named: &str, profile: &Profile) -> Option<boo
         Wire::Sqlite | Wire::Python => Dialect::Sqlite,
     };
     let number = claimed.as_number().map(|number| number.kinds[dialect as usize]);
-    let whole_too = dynamic && !profile.guarantees.contains("static-types");
+    let whole_too = dynamic && !profile.guarantees.contains(&Assumption::StaticTypes);
     Some(match (claimed, number) {
         // A value may be whole there, which counts only where the prover assumes static types.
         (_, Some(kind)) if kind > Kind::Long && whole_too && named == "integer" => return None,
