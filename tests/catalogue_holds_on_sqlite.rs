@@ -8,7 +8,9 @@ use caqtus::sql::print::parse_query;
 #[test]
 fn a_fixed_campaign_over_the_whole_catalogue_is_silent() {
     let caqtus = Caqtus::new();
-    let (code, json) = caqtus.hunt(&["--seed", "2", "--cases", "30000", "--assumed", "--out", "out"]);
+    let words =
+        ["--oracle", "caq", "--oracle", "consistency", "--seed", "2", "--cases", "30000", "--assumed", "--out", "out"];
+    let (code, json) = caqtus.hunt(&words);
     assert_eq!(code, 0, "{json}");
     assert_eq!(json["outcomes"]["fail"], 0);
     assert!(json["outcomes"]["pass"].as_u64() > Some(29_000), "{json}");

@@ -281,7 +281,12 @@ impl Mysql {
     fn hangs(&mut self) -> EngineError {
         self.connection = None;
         if let Some(server) = self.private.as_mut() {
+            // A server that crashed may write its trace for long, and answers nobody meanwhile.
+            let verdict = server.verdict(is_crash);
             server.end();
+            if let Some(Ended { how, crashed: true }) = verdict {
+                return EngineError::new(ErrorClass::Crash, format!("the server crashed: {how}"));
+            }
         }
         EngineError::new(ErrorClass::Hang, "the statement went on after its time limit")
     }

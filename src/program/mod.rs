@@ -269,26 +269,33 @@ impl Program {
             || self.steps().iter().any(|other| other.sources().any(|source| source == step))
     }
 
-    /// These steps with those whose rows they need, in order.
+    /// These steps with those whose rows they need, which come first.
     pub fn with_sources(&self, steps: &[usize]) -> Vec<usize> {
         with_sources(self.steps(), steps)
     }
 }
 
-/// Some of these steps with those whose rows they need, in order.
+/// Some of these steps with those whose rows they need, which come first. The steps keep their order, unless one needs
+/// another's rows.
 fn with_sources(all: &[Step], steps: &[usize]) -> Vec<usize> {
-    let mut kept = steps.to_vec();
-    let mut next = 0;
-    while next < kept.len() {
-        for source in all[kept[next]].sources() {
-            if !kept.contains(&source) {
-                kept.push(source);
+    let mut sources: Vec<usize> = Vec::new();
+    let mut open = steps.to_vec();
+    while let Some(step) = open.pop() {
+        for source in all[step].sources() {
+            if !sources.contains(&source) {
+                sources.push(source);
+                open.push(source);
             }
         }
-        next += 1;
     }
-    kept.sort_unstable();
-    kept
+    let among = sources.iter().any(|source| steps.contains(source));
+    sources.retain(|source| !steps.contains(source));
+    sources.sort_unstable();
+    sources.extend(steps);
+    if among {
+        sources.sort_unstable();
+    }
+    sources
 }
 
 /// Something that a check rests on, to be seen to hold on the case's own data before a violation is reported. It is asked
@@ -354,6 +361,8 @@ mod tests {
         let program = folded();
         assert!(program.needs_rows(0) && !program.needs_rows(1) && !program.needs_rows(2));
         assert_eq!(program.with_sources(&[2]), [0, 2]);
+        assert_eq!(program.with_sources(&[2, 1]), [0, 2, 1]);
+        assert_eq!(program.with_sources(&[2, 0]), [0, 2]);
         assert_eq!(program.with_sources(&[1]), [1]);
         let mut two = program.clone();
         two.add_step(3, None).sql.push_hole(2, Fold::List(ColumnType::Class(SqlType::Int)));
