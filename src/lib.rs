@@ -22,6 +22,7 @@ pub mod compare;
 pub mod config;
 pub mod corpus;
 pub mod dbms;
+pub mod digest;
 pub mod discover;
 pub mod generate;
 pub mod hunt;

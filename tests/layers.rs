@@ -44,7 +44,8 @@ const PROVER_PROGRAM: Crate = Crate {
 const PROGRAM: Crate = Crate {
     folder: "src",
     layers: &[
-        &["clock", "config", "rng", "sql"],
+        &["clock", "digest"],
+        &["config", "rng", "sql"],
         &["caq", "compare"],
         &["catalogue", "generate", "llm", "plan", "program", "server"],
         &["dbms", "oracle"],

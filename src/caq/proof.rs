@@ -4,6 +4,7 @@
 //! Proofs are edges between members, and what is proven equivalent is a connected component.
 
 use super::class::OracleClass;
+use crate::digest::Digest;
 use prover::ir::Assumption;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -80,13 +81,8 @@ pub struct Question<'a> {
 impl Question<'_> {
     /// Of every text but the name.
     pub fn hash(&self) -> String {
-        let mut hash = blake3::Hasher::new();
         let names = self.placeholders.iter().flat_map(|(name, constraint)| [name.as_str(), constraint.as_str()]);
-        for text in names.chain([self.schema, self.q1, self.q2]) {
-            hash.update(&(text.len() as u64).to_le_bytes());
-            hash.update(text.as_bytes());
-        }
-        hash.finalize().to_hex()[..32].to_owned()
+        Digest::of(names.chain([self.schema, self.q1, self.q2])).hex(32)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::caq::class::{ClassText, MemberText, OracleClass, read_names};
 use crate::caq::names::Names;
 use crate::caq::proof::{Pair, Record, Verdict};
 use crate::caq::query::Caq;
+use crate::digest::Digest;
 use crate::llm::budget::Exceeded;
 use crate::plan::PlanTree;
 use crate::plan::similarity::similarity;
@@ -417,11 +418,6 @@ fn note(search: &mut Search, candidates: Vec<CandidateRow>) {
 fn class_name(SeedRow { name, caq, .. }: &SeedRow) -> String {
     let given = name.as_deref().unwrap_or("d").to_ascii_lowercase();
     let given: String = given.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    let mut hash = blake3::Hasher::new();
     let names = caq.placeholders.iter().flat_map(|(name, constraint)| [name.as_str(), constraint.as_str()]);
-    for text in names.chain([caq.schema.as_str(), caq.sql.as_str()]) {
-        hash.update(&(text.len() as u64).to_le_bytes());
-        hash.update(text.as_bytes());
-    }
-    format!("{given}-{}", &hash.finalize().to_hex()[..12])
+    format!("{given}-{}", Digest::of(names.chain([caq.schema.as_str(), caq.sql.as_str()])).hex(12))
 }

@@ -11,6 +11,7 @@ use crate::config::{ClassChoice, Learned, STATEMENT_LIMITS, matches_glob};
 use crate::corpus::validate::{self, SnippetVerdict};
 use crate::dbms::target::{Target, TargetError};
 use crate::dbms::{Connection, EngineError, ErrorClass};
+use crate::digest::Digest;
 use crate::generate::{Capabilities, Enforced};
 use crate::interpret;
 use crate::oracle::{self, Oracles, Registration, Setting};
@@ -380,12 +381,7 @@ impl Memory {
 
 /// A short name for texts.
 fn keyed(texts: &[&str]) -> String {
-    let mut hash = blake3::Hasher::new();
-    for text in texts {
-        hash.update(&(text.len() as u64).to_le_bytes());
-        hash.update(text.as_bytes());
-    }
-    hash.finalize().to_hex()[..24].to_owned()
+    Digest::of(texts.iter().copied()).hex(24)
 }
 
 /// Why a table of a database that was built is not there.

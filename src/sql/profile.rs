@@ -2,6 +2,7 @@
 
 use super::error::ErrorClass;
 use super::types::SqlType;
+use crate::digest::Digest;
 use prover::ir::Assumption;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -493,11 +494,7 @@ impl Profile {
             table.extend(own);
         }
         let mut profile: Self = table.try_into().map_err(toml_error)?;
-        let mut hash = blake3::Hasher::new();
-        for text in [own_text, base.unwrap_or_default(), operators] {
-            hash.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
-        }
-        profile.digest = hash.finalize().to_hex()[..16].into();
+        profile.digest = Digest::of([own_text, base.unwrap_or_default(), operators]).hex(16);
         profile.operators = toml::from_str::<Operators>(operators).map_err(toml_error)?.operators;
         let columns = profile.snippet_table.columns.values();
         let unknown = columns.filter_map(|ty| match ty {

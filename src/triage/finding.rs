@@ -4,6 +4,7 @@
 //! `report.md` is for people. The directory appears at once, by a rename, so that a kill leaves no half of one.
 
 use crate::dbms::ErrorClass;
+use crate::digest::Digest;
 use crate::interpret::StepResult;
 use crate::program::{Check, Relation, Step, Text};
 use crate::sql::error::in_general;
@@ -210,11 +211,8 @@ pub struct Finding {
 impl Finding {
     /// Sets the identifier from the content.
     pub fn seal(&mut self) {
-        let mut hash = blake3::Hasher::new();
-        let mut add = |text: &str| {
-            hash.update(&(text.len() as u64).to_le_bytes());
-            hash.update(text.as_bytes());
-        };
+        let mut digest = Digest::default();
+        let mut add = |text: &str| digest.add(text);
         add(&self.kind.to_string());
         add(&self.class);
         add(&self.version);
@@ -226,7 +224,7 @@ impl Finding {
             add(&sql.to_string());
             add(switch.as_ref().map_or("", |switch| &switch.name));
         }
-        hash.finalize().to_hex()[..12].clone_into(&mut self.id);
+        self.id = digest.hex(12);
     }
 
     /// The line of the summary.
