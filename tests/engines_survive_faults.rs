@@ -81,6 +81,41 @@ fn duckdb_answers() {
 }
 
 #[test]
+fn no_value_of_duckdb_is_read_as_null() {
+    let Some(duckdb) = engines::duckdb() else { return };
+    let mut connection = open(&duckdb, &engines::data_dir());
+    for value in [
+        "TRUE",
+        "1::UTINYINT",
+        "1::UBIGINT",
+        "1::HUGEINT",
+        "1::UHUGEINT",
+        "1.5::FLOAT",
+        "1.5::DECIMAL(10, 2)",
+        "'a'::ENUM('a', 'b')",
+        "uuid()",
+        "DATE '2020-01-01'",
+        "TIME '10:00:00'",
+        "'10:00:00'::TIMETZ",
+        "TIMESTAMP '2020-01-01 00:00:00'",
+        "'2020-01-01'::TIMESTAMP_S",
+        "'2020-01-01'::TIMESTAMP_MS",
+        "'2020-01-01'::TIMESTAMP_NS",
+        "'2020-01-01 00:00:00+00'::TIMESTAMPTZ",
+        "INTERVAL '1 day'",
+        "'101'::BIT",
+        "'a'::BLOB",
+    ] {
+        let rows = connection.rows(&format!("SELECT i, {value} AS v, i FROM range(3) AS t(i)")).expect(value);
+        assert_eq!(rows.len(), 3, "{value}");
+        for (at, row) in rows.iter().enumerate() {
+            let number = Value::Int(i64::try_from(at).expect("small"));
+            assert!(row[0] == number && row[1] != Value::Null && row[2] == number, "{value}: {row:?}");
+        }
+    }
+}
+
+#[test]
 fn nested_values_of_duckdb_are_read() {
     let Some(duckdb) = engines::duckdb() else { return };
     let mut connection = open(&duckdb, &engines::data_dir());
