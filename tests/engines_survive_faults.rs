@@ -62,7 +62,8 @@ fn answers(target: &str, data: &Path, endless: &str) {
         let started = caqtus::clock::now();
         assert_eq!(class(db, endless), ErrorClass::Limit);
         assert!(started.elapsed() < Duration::from_secs(20));
-        let explained = db.rows(&caqtus::plan::explain(&profile, "SELECT * FROM t AS x, t AS y WHERE x.a = y.a"));
+        // PostgreSQL 18 makes one table of two that are joined on their key.
+        let explained = db.rows(&caqtus::plan::explain(&profile, "SELECT * FROM t AS x, t AS y WHERE x.a < y.a"));
         let plan = caqtus::plan::read(profile.wire, &explained.expect("explains"));
         assert!(plan.size() >= 3, "{plan:?}");
         db.reset().unwrap_or_else(|e| panic!("round {round}: {e}"));
