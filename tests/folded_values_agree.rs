@@ -97,3 +97,22 @@ fn most_values_are_folded_on_every_engine() {
         assert!(pass * 2 >= cases, "{target}: {pass} of {cases}");
     }
 }
+
+#[test]
+fn sqlite_stores_no_subquery_that_may_see_the_statement_s_own_changes() {
+    let caqtus = Caqtus::new();
+    let (mut stored, mut subqueries) = (0, 0);
+    for block in ["0", "1", "2", "3"] {
+        let words = ["case", "--oracle", "coddtest", "--class", "folded-update", "--seed", "1", "--block", block];
+        let output = caqtus.run(&words);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        for update in text.lines().filter(|line| line.starts_with("UPDATE t") && line.contains(" SET ")) {
+            let set = update.split(" WHERE ").next().expect("a statement");
+            stored += usize::from(set.contains("CAST("));
+            subqueries += usize::from(set.contains("SELECT "));
+        }
+    }
+    assert!(stored > 20, "{stored}");
+    assert_eq!(subqueries, 0);
+}

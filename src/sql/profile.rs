@@ -68,6 +68,9 @@ pub struct Profile {
     pub inserts: Vec<String>,
     /// Starts of UPDATE statements.
     pub updates: Vec<String>,
+    /// Whether a subquery of SET may see rows of the table that the statement has changed already.
+    #[serde(default)]
+    pub set_sees_changes: bool,
     /// Join keywords, repeated for a larger share.
     pub joins: Vec<String>,
     /// Options that may follow the definition of a table that no foreign key involves.

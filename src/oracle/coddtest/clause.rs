@@ -104,8 +104,9 @@ impl<'a> ClauseCase<'a> {
             Place::OrderBy => outputs.retain(comparable),
             _ => {}
         }
+        let stored = chance(rng, 40);
         let mut phi = Phi::draw(on, &keys, rng);
-        while phi.as_list().is_some() && (!place.takes_list() || !on.oracle.quantified && phi.is_quantified()) {
+        while !may_stand(on, place, stored, &phi) {
             phi = Phi::draw(on, &keys, rng);
         }
         let usage = match (phi.as_list(), phi.ty()) {
@@ -130,7 +131,7 @@ impl<'a> ClauseCase<'a> {
         let of_filter = if place == Place::Having { &keys } else { &named };
         let filter = chance(rng, 40).then(|| (chance(rng, 50), on.node(of_filter, on.truth(), 1, rng)));
         let limit = rng.random_range(1..=4);
-        Self { on, place, sources, target, joined, phi, usage, filter, outputs, limit, stored: chance(rng, 40) }
+        Self { on, place, sources, target, joined, phi, usage, filter, outputs, limit, stored }
     }
 
     fn profile(&self) -> &'a Profile {
@@ -553,6 +554,15 @@ fn observe(statement: Text, table: &str, step: &mut Step) {
     step.before.push(statement);
     step.sql.push_str(&format!("SELECT * FROM {table}"));
     step.undone = true;
+}
+
+/// Whether φ may stand in a place; `stored` says that UPDATE stores it.
+fn may_stand(on: &CoddDatabase, place: Place, stored: bool, phi: &Phi) -> bool {
+    let sees_changes = on.oracle.profile().set_sees_changes && place == Place::Update && stored;
+    match phi.as_list() {
+        Some(_) => place.takes_list() && !sees_changes && (on.oracle.quantified || !phi.is_quantified()),
+        None => !(sees_changes && phi.text().contains("SELECT ")),
+    }
 }
 
 /// What a step of a case is, for reports; findings number them from 1.
