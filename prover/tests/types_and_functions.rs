@@ -445,3 +445,11 @@ fn not_distinct_from_true_is_another_operator_in_sqlite() {
         proof(SCHEMA, "SELECT (a = 1) IS NOT DISTINCT FROM TRUE FROM t", "SELECT (a = 1) IS TRUE FROM t").is_some()
     );
 }
+
+#[test]
+fn what_has_no_sign_makes_a_decimal_of_what_it_meets() {
+    let [left, right] = ["SELECT CAST(NULL AS UNSIGNED) FROM t", "SELECT NULL FROM t"];
+    proven_under(left, right, Assumption::NoRuntimeError);
+    let truth = "SELECT COALESCE(CAST(a = 1 AS UNSIGNED), a) FROM t";
+    proven_under(truth, &format!("{truth} WHERE TRUE"), Assumption::NoRuntimeError);
+}

@@ -370,7 +370,8 @@ impl Lowerer<'_> {
             self.assumptions.insert(Assumption::StaticTypes);
         }
         match (&value, &to.family) {
-            (Expr::Literal(Value::Null, _), _) => return Ok(Expr::null(to.result())),
+            // Without a sign it makes a decimal of what it meets in MariaDB.
+            (Expr::Literal(Value::Null, _), _) if !to.is_unsigned() => return Ok(Expr::null(to.result())),
             (Expr::Literal(Value::Int(n), _), Type::Integer)
                 if matches!(to.name.as_str(), "integer" | "bigint")
                     && i32::try_from(*n).is_ok()
