@@ -453,3 +453,15 @@ fn what_has_no_sign_makes_a_decimal_of_what_it_meets() {
     let truth = "SELECT COALESCE(CAST(a = 1 AS UNSIGNED), a) FROM t";
     proven_under(truth, &format!("{truth} WHERE TRUE"), Assumption::NoRuntimeError);
 }
+
+#[test]
+fn a_sign_belongs_to_the_number_after_it() {
+    // An integer in PostgreSQL, whose sum is a bigint, where that of a bigint is a decimal.
+    read_and_never_proven(&[(
+        "SELECT SUM(-2147483648)/2 FROM t",
+        "SELECT SUM(CAST(a AS BIGINT))/2 FROM t WHERE a = -2147483648",
+    )]);
+    let least = proof(SCHEMA, "SELECT SUM(-2147483648)/3 FROM t", "SELECT SUM(-2147483647 - 1)/3 FROM t");
+    assert!(least.is_some());
+    refused("SELECT -CAST(NULL AS DATE) FROM d", "- of DATE");
+}

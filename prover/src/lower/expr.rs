@@ -8,6 +8,9 @@ use super::compare::{is_arithmetic, strip, tuple};
 use super::types::{adopt, is_temporal, written};
 use super::{Lowerer, Result, absent, literal, no, unset};
 
+/// The negative of the least number of 32 bits.
+const LEAST: i64 = 1 << 31;
+
 impl Lowerer<'_> {
     /// Reads an expression in the rows in reach.
     pub(super) fn expr(&mut self, expr: &Ast) -> Result<Expr> {
@@ -175,6 +178,9 @@ impl Lowerer<'_> {
             Unary::Not => Ok(not(self.condition(expr)?)),
             Unary::Plus => {
                 let value = self.operand(expr)?;
+                if matches!(value, Expr::Literal(Value::Int(LEAST), _)) {
+                    return no(format!("+{expr}, whose negative does not fit 32 bits in every engine"));
+                }
                 self.positive(value)
             }
             Unary::Minus => {
@@ -194,6 +200,8 @@ impl Lowerer<'_> {
     /// `-x`.
     pub(super) fn negative(&mut self, value: Expr) -> Result<Expr> {
         match self.operand_number(value)? {
+            // PostgreSQL reads the sign with the digits, and then it fits 32 bits.
+            Expr::Literal(Value::Int(LEAST), ty) if ty == results::long() => Ok(Expr::int(-LEAST)),
             Expr::Literal(ref n @ (Value::Int(_) | Value::Number(_)), ref ty)
                 if ty.is_exact() || *n != Value::int(0) =>
             {
@@ -201,7 +209,7 @@ impl Lowerer<'_> {
                 Ok(Expr::Literal(negated, ty.clone()))
             }
             Expr::Literal(Value::Double(d), ty) if d != 0.0 => Ok(Expr::Literal(Value::Double(-d), ty)),
-            Expr::Literal(Value::Null, ty) => Ok(Expr::null(ty)),
+            Expr::Literal(Value::Null, ty) if ty.is_numeric() => Ok(Expr::null(ty)),
             value => match value.ty() {
                 ty if ty.is_numeric() => {
                     Ok(Expr::Arithmetic(ArithmeticOp::Sub, Box::new(Expr::int(0)), Box::new(value), ty))
