@@ -235,6 +235,12 @@ pub fn sum(of: &Type) -> Option<Type> {
     Some(number.ty())
 }
 
+/// A bare NULL that is computed with beside a number: of its type, but in MariaDB a text, which is computed with as a
+/// double.
+pub fn null_beside(number: Number) -> Type {
+    number.map(number.whole, |engine, kind| if engine == Engine::MariaDb { Kind::Float } else { kind }).ty()
+}
+
 /// SUM of a bare NULL: a double in MariaDB, whole in SQLite and DuckDB, an error in PostgreSQL.
 pub fn sum_of_null() -> Type {
     Number { whole: true, kinds: [Kind::Float, Kind::Whole, Kind::Whole, Kind::Float] }.ty()

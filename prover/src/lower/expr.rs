@@ -243,11 +243,15 @@ impl Lowerer<'_> {
     /// Arithmetic on numbers, dates and intervals.
     pub(super) fn arithmetic_on(&mut self, op: ArithmeticOp, mut a: Expr, mut b: Expr) -> Result<Expr> {
         let (left, right) = (a.ty(), b.ty());
-        if left == Type::Unknown && right.is_numeric() {
-            adopt(&mut a, &right);
+        if left == Type::Unknown
+            && let Some(number) = right.as_number()
+        {
+            adopt(&mut a, &results::null_beside(number));
         }
-        if right == Type::Unknown && left.is_numeric() {
-            adopt(&mut b, &left);
+        if right == Type::Unknown
+            && let Some(number) = left.as_number()
+        {
+            adopt(&mut b, &results::null_beside(number));
         }
         if let Some((name, ty)) = calendar(op, &left, &right) {
             return Ok(call(name, vec![a, b], ty));
