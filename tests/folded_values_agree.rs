@@ -116,3 +116,26 @@ fn sqlite_stores_no_subquery_that_may_see_the_statement_s_own_changes() {
     assert!(stored > 20, "{stored}");
     assert_eq!(subqueries, 0);
 }
+
+#[test]
+fn the_least_of_texts_that_are_equal_and_not_the_same_is_not_asked_for() {
+    let caqtus = Caqtus::new();
+    let mut collated = 0;
+    for block in 20..40 {
+        let block = block.to_string();
+        let words = ["case", "--oracle", "coddtest", "--class", "folded-group-by", "--seed", "1", "--block", &block];
+        let output = caqtus.run(&words);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let columns = text.lines().filter(|line| line.starts_with("CREATE TABLE")).flat_map(|line| line.split(", "));
+        let other = |column: &&str| column.contains(" COLLATE NOCASE") || column.contains(" COLLATE RTRIM");
+        for column in columns.filter(other) {
+            let name = column.rsplit('(').find(|part| part.contains(" COLLATE ")).unwrap_or(column);
+            let name = name.split(' ').next().unwrap_or_default();
+            collated += 1;
+            let least = text.lines().find(|line| line.contains("MIN(a") && line.contains(&format!(".{name}) FROM")));
+            assert_eq!(least, None, "{column}");
+        }
+    }
+    assert!(collated > 1, "{collated}");
+}

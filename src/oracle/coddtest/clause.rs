@@ -341,7 +341,8 @@ impl<'a> ClauseCase<'a> {
                 }
             }
             Place::GroupBy => {
-                let extreme = |column: &&ColumnInfo| matches!(column.ty, Some(SqlType::Int | SqlType::Text));
+                // Of texts that are equal and not the same, the least may be any.
+                let extreme = |column: &&ColumnInfo| comparable(column) && column.ty != Some(SqlType::Boolean);
                 let minimum = self.outputs.iter().find(extreme).map(|column| format!(", MIN({})", column.name));
                 step.sql.push_str(&format!("SELECT COUNT(*){}", minimum.unwrap_or_default()));
                 self.write_from(folded, &mut step.sql);
