@@ -126,7 +126,7 @@ impl ClassChoice {
 
 /// A placeholder of a class whose fillings must have no subquery on a build.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Learned {
+pub struct UnsupportedSubquery {
     /// The engine's build.
     pub build_id: String,
     /// The class.
@@ -158,7 +158,7 @@ pub struct ExecutorConfig {
     pub known: Vec<String>,
     /// What the target's builds are known not to take; `None` for runs that must not depend on earlier ones, nor add to it.
     #[serde(default)]
-    pub learned: Option<Vec<Learned>>,
+    pub learned: Option<Vec<UnsupportedSubquery>>,
     /// The flight recorder's file.
     pub recorder: PathBuf,
     /// Milliseconds after its start at which an executor ends by itself, also amid a reduction.
@@ -193,7 +193,7 @@ pub fn password() -> Option<String> {
 }
 
 /// Keeps secrets of the environment from a process that has no use for them: engines run what a model wrote.
-pub fn withhold(command: &mut Command) {
+pub fn scrub_env(command: &mut Command) {
     for name in
         ["OPENAI_API_KEY", "DATABASE_URL", "PGPASSWORD"].into_iter().chain(KEY_VARIABLE.get().map(String::as_str))
     {

@@ -1,7 +1,7 @@
 //! No shipped class disagrees with itself on the linked SQLite, and every class can run there or says why not.
 
 use crate::support::Caqtus;
-use caqtus::caq::fill::{Fill, TableFill};
+use caqtus::caq::instantiation::{Instantiation, TableInstantiation};
 use caqtus::caq::node::Node;
 use caqtus::sql::print::parse_query;
 
@@ -43,20 +43,23 @@ fn classes_are_unused_only_for_their_dialect_or_their_proofs() {
 #[test]
 fn filled_members_read_back() {
     for class in caqtus::catalogue::shipped().expect("the shipped catalogue").classes {
-        let fills: Vec<Fill> = class
+        let fills: Vec<Instantiation> = class
             .names
             .placeholders
             .iter()
             .enumerate()
             .map(|(at, p)| match p.kind {
                 caqtus::caq::names::PlaceholderKind::Table { .. } if at % 2 == 0 => {
-                    Fill::Table(TableFill::Cte { name: "filled".into(), query: "SELECT 1 AS c0".to_owned() })
+                    Instantiation::Table(TableInstantiation::Cte {
+                        name: "filled".into(),
+                        query: "SELECT 1 AS c0".to_owned(),
+                    })
                 }
                 caqtus::caq::names::PlaceholderKind::Table { .. } => {
-                    Fill::Table(TableFill::Derived("SELECT 1 AS c0".to_owned()))
+                    Instantiation::Table(TableInstantiation::Derived("SELECT 1 AS c0".to_owned()))
                 }
                 caqtus::caq::names::PlaceholderKind::Expr { .. } => {
-                    Fill::Generated(Node::Column { level: 0, name: "filled".into() })
+                    Instantiation::Generated(Node::Column { level: 0, name: "filled".into() })
                 }
             })
             .collect();

@@ -87,7 +87,7 @@ fn what_an_engine_disagrees_with_is_quarantined() {
     let name = first["name"].as_str().expect("a name").to_owned();
     let shown = succeed(&caqtus, 0, &["oracle", "show", "--store", &name]);
     assert!(shown.contains("\"against\"") && shown.contains("CREATE TABLE t"), "the evidence is shown: {shown}");
-    let text = succeed(&caqtus, 0, &["oracle", "judge", &name, "released", "--why", "the engine is wrong"]);
+    let text = succeed(&caqtus, 0, &["oracle", "review", &name, "released", "--why", "the engine is wrong"]);
     assert!(text.contains("released"), "{text}");
     let (classes, _) = exported(&caqtus);
     assert!(classes.contains(&name));

@@ -87,7 +87,7 @@ fn a_changed_class_is_checked_again_and_a_wrong_one_is_not_used() {
     let listed = last_json(&succeed(&caqtus, 0, &["oracle", "list", "--store", "--json"]))["totals"].clone();
     assert_eq!((&listed["refuted"], &listed["assumed"]), (&2.into(), &0.into()), "which of the two is wrong is open");
     // What a person decided stays, whatever is imported.
-    succeed(&caqtus, 0, &["oracle", "judge", "c", "quarantined", "--why", "a doubt"]);
+    succeed(&caqtus, 0, &["oracle", "review", "c", "quarantined", "--why", "a doubt"]);
     assert_eq!(import(1, "NOT (t1.p1 IS NOT TRUE)")["quarantined"], 1);
     let shown = succeed(&caqtus, 0, &["oracle", "show", "--store", "c"]);
     assert!(shown.contains("a doubt"), "{shown}");

@@ -8,7 +8,7 @@
 //! What the walk does not know it refuses: a clause that is skipped silently could hide a placeholder.
 
 use super::collation::{Wrap, collation_reaches_a_comparison, wrap};
-use super::names::{Demand, Names, Placeholder, PlaceholderKind};
+use super::names::{Names, Placeholder, PlaceholderKind, PlaceholderRequirement};
 use super::template::{Slot, Template};
 use crate::sql::print::{PrintError, parse_query, print_query};
 use crate::sql::types::SqlType;
@@ -28,7 +28,7 @@ pub struct Bound {
     /// The member's text with slots.
     pub template: Template,
     /// One demand per placeholder of the class; the default for those the member does not use.
-    pub demands: Vec<Demand>,
+    pub demands: Vec<PlaceholderRequirement>,
     /// Whether the member uses each placeholder.
     pub uses: Vec<bool>,
     /// The aliases that the member introduces.
@@ -72,7 +72,7 @@ pub fn bind(sql: &str, names: &Names) -> Result<Bound, BindError> {
         scopes: Vec::new(),
         ctes: Vec::new(),
         slots: Vec::new(),
-        demands: vec![Demand::default(); names.placeholders.len()],
+        demands: vec![PlaceholderRequirement::default(); names.placeholders.len()],
         uses: vec![false; names.placeholders.len()],
         aliases: Vec::new(),
         outputs: Vec::new(),
@@ -100,7 +100,7 @@ struct Binder<'a> {
     scopes: Vec<Vec<Entry>>,
     ctes: Vec<(String, Vec<String>)>,
     slots: Vec<Slot>,
-    demands: Vec<Demand>,
+    demands: Vec<PlaceholderRequirement>,
     uses: Vec<bool>,
     aliases: Vec<String>,
     /// Names of output columns, in lower case.

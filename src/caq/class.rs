@@ -1,7 +1,7 @@
 //! Oracle classes and their TOML form.
 
 use super::bind::{BindError, bind};
-use super::names::{Demand, Names, Placeholder, PlaceholderKind};
+use super::names::{Names, Placeholder, PlaceholderKind, PlaceholderRequirement};
 use super::proof::Edge;
 use super::template::Template;
 use crate::sql::lex::{Token, tokens};
@@ -34,7 +34,7 @@ pub struct OracleClass {
     /// The schema's tables, the table placeholders as further relations, and the placeholders.
     pub names: Names,
     /// What the members demand of each placeholder's filling, in the order of the placeholders.
-    pub demands: Vec<Demand>,
+    pub demands: Vec<PlaceholderRequirement>,
     /// The members; at least two.
     pub members: Vec<Member>,
     /// The dialects the class is written for; empty means all.
@@ -260,7 +260,7 @@ impl OracleClass {
             NamesError::Fault(message) => class_error(message),
         })?;
         let mut members = Vec::new();
-        let mut demands = vec![Demand::default(); names.placeholders.len()];
+        let mut demands = vec![PlaceholderRequirement::default(); names.placeholders.len()];
         let mut used = vec![false; names.placeholders.len()];
         let mut aliases = BTreeSet::new();
         for (at, member) in text.members.iter().enumerate() {
@@ -401,7 +401,9 @@ placeholders = { p1 = "Expr(t2: INT)", q1 = "Expr(t1: BOOLEAN)", v1 = "Table(c0 
         let class = with("SELECT * FROM t1 LEFT JOIN t2 ON t1.q1").expect("binds");
         let mut text = String::new();
         let fills = vec![
-            crate::caq::fill::Fill::Table(crate::caq::fill::TableFill::Name("t2".into()));
+            crate::caq::instantiation::Instantiation::Table(
+                crate::caq::instantiation::TableInstantiation::Name("t2".into())
+            );
             class.names.placeholders.len()
         ];
         class.members[1].template.render(&fills, &mut text);

@@ -14,7 +14,7 @@
 pub mod bind;
 pub mod class;
 mod collation;
-pub mod fill;
+pub mod instantiation;
 pub mod names;
 pub mod node;
 pub mod proof;

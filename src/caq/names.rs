@@ -41,7 +41,7 @@ pub struct Names {
 /// What the members' uses of an expression placeholder demand of its filling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent demands, each read by name")]
-pub struct Demand {
+pub struct PlaceholderRequirement {
     /// Some reference is above an outer join that can pad the table: the filling must be NULL on a padded row.
     pub null_preserving: bool,
     /// Every reference is used as a truth value only, so that any value will do.
@@ -53,13 +53,13 @@ pub struct Demand {
     pub no_collation: bool,
 }
 
-impl Default for Demand {
+impl Default for PlaceholderRequirement {
     fn default() -> Self {
         Self { null_preserving: false, truth_value_only: true, no_constant: false, no_collation: false }
     }
 }
 
-impl Demand {
+impl PlaceholderRequirement {
     /// The demand that satisfies both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {

@@ -1,6 +1,6 @@
 //! A member compiled to text with slots.
 
-use super::fill::{Fill, TableFill};
+use super::instantiation::{Instantiation, TableInstantiation};
 use crate::sql::types::SqlType;
 use std::fmt::Write as _;
 
@@ -84,10 +84,10 @@ impl Template {
     }
 
     /// Appends the member's text with every slot filled; `fills` has one entry per placeholder of the class.
-    pub fn render(&self, fills: &[Fill], out: &mut String) {
+    pub fn render(&self, fills: &[Instantiation], out: &mut String) {
         let mut separator = self.with.unwrap_or(WITH);
         for fill in fills {
-            if let Fill::Table(TableFill::Cte { name, query }) = fill
+            if let Instantiation::Table(TableInstantiation::Cte { name, query }) = fill
                 && self.uses(fills, fill)
             {
                 out.push_str(separator);
@@ -117,7 +117,7 @@ impl Template {
         out.push_str(&self.pieces[self.slots.len()]);
     }
 
-    fn uses(&self, fills: &[Fill], fill: &Fill) -> bool {
+    fn uses(&self, fills: &[Instantiation], fill: &Instantiation) -> bool {
         self.slots.iter().any(|slot| match slot {
             Slot::Table { placeholder } => std::ptr::eq(&raw const fills[*placeholder], fill),
             Slot::Expr { .. } | Slot::Type(_) => false,

@@ -274,7 +274,7 @@ fn replay(id: &str, dbms: Option<&str>, place: &Where) -> anyhow::Result<u8> {
 }
 
 /// What it takes to run findings on versions of an engine.
-pub(super) struct Look<'a> {
+pub(super) struct ReplayTarget<'a> {
     /// The engine.
     pub(super) engine: &'a str,
     /// Where its versions are.
@@ -284,7 +284,7 @@ pub(super) struct Look<'a> {
 }
 
 /// What a version does with the finding in a directory. A process that crashes or hangs shows it.
-pub(super) fn look_at(look: &Look, dir: &Path, version: &str) -> anyhow::Result<Seen> {
+pub(super) fn look_at(look: &ReplayTarget, dir: &Path, version: &str) -> anyhow::Result<Seen> {
     let target = format!("{}@{version}", look.engine);
     Ok(match look.runtime.block_on(replay_on(dir, &target, look.data_dir))? {
         Ok(replayed) => match replayed.state.as_str() {
@@ -320,7 +320,7 @@ fn bisect_finding(id: &str, install: bool, place: &Where) -> anyhow::Result<Exit
     };
     let runtime = super::runtime()?;
     let store = EngineStore::new(&data_dir);
-    let looking = Look { engine: &engine, data_dir: &data_dir, runtime: &runtime };
+    let looking = ReplayTarget { engine: &engine, data_dir: &data_dir, runtime: &runtime };
     let look = |version: &str| -> anyhow::Result<Seen> {
         if install && !store.versions(&engine).iter().any(|v| v == version) && known.iter().any(|v| v == version) {
             store.install(&engine, version, |step| eprintln!("{step}"))?;

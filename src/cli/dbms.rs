@@ -2,7 +2,7 @@
 
 use super::{COULD_NOT_RUN, Common};
 use crate::catalogue;
-use crate::config::{ClassChoice, Learned, START_MS, STATEMENT_LIMITS};
+use crate::config::{ClassChoice, START_MS, STATEMENT_LIMITS, UnsupportedSubquery};
 use crate::dbms::Connection as _;
 use crate::dbms::install::{EngineStore, engine_says, known_engines, known_versions, newest_known};
 use crate::dbms::sqlite::Sqlite;
@@ -248,7 +248,8 @@ pub(super) fn check_here(dbms: &str, common: &Common, tick: &mut dyn FnMut()) ->
     for Breakage { class, text, kind, message, .. } in &session.broken {
         println!("{kind}: {class} {text}{}{message}", if message.is_empty() { "" } else { ": " });
     }
-    for Learned { class, placeholder, why, .. } in learned.iter().filter(|l| l.build_id == session.build_id) {
+    for UnsupportedSubquery { class, placeholder, why, .. } in learned.iter().filter(|l| l.build_id == session.build_id)
+    {
         println!("no subqueries in {class}, placeholder {}: {why}", placeholder + 1);
     }
     for (name, reason) in &session.unused {

@@ -65,7 +65,8 @@ enum OracleCommand {
     /// Decide whether a class of the store may be used
     ///
     /// A class on which an engine disagreed is quarantined until somebody has looked at the evidence, which `show` prints.
-    Judge {
+    #[command(alias = "judge")]
+    Review {
         /// Its name
         name: String,
         /// What it is from now on
@@ -131,24 +132,24 @@ struct FromArgs {
 }
 
 /// Why a class of the store is in its state.
-type Judged = BTreeMap<String, (ClassState, Option<serde_json::Value>, Option<f64>)>;
+type Reviews = BTreeMap<String, (ClassState, Option<serde_json::Value>, Option<f64>)>;
 
 impl FromArgs {
-    fn load(self, globs: &[String]) -> anyhow::Result<(Catalogue, Judged)> {
+    fn load(self, globs: &[String]) -> anyhow::Result<(Catalogue, Reviews)> {
         if !self.store {
-            return Ok((catalogue::load(&self.source.source())?, Judged::new()));
+            return Ok((catalogue::load(&self.source.source())?, Reviews::new()));
         }
         super::runtime()?.block_on(async {
             let store = self.server.open(&self.common).await?;
             let stored = stored(&store, self.state, globs).await?;
             store.close().await;
-            let judged = stored
+            let reviews = stored
                 .iter()
                 .map(|s| (s.class.text.name.clone(), (s.state, s.evidence.clone(), s.class.similarity)))
                 .collect();
             let records = stored.iter().flat_map(|s| s.class.proofs.iter().map(|p| p.record.clone())).collect();
             let texts = stored.into_iter().map(|s| s.class.text).collect();
-            Ok((catalogue::assemble("the store", texts, records)?, judged))
+            Ok((catalogue::assemble("the store", texts, records)?, reviews))
         })
     }
 }
@@ -186,11 +187,11 @@ pub(super) fn run(args: OracleArgs) -> anyhow::Result<ExitCode> {
     match args.command {
         OracleCommand::Import(args) => return import::run(&args),
         OracleCommand::List { globs, json, from } => {
-            let (catalogue, judged) = from.load(&globs)?;
-            list(catalogue, &judged, &globs, json)?;
+            let (catalogue, reviews) = from.load(&globs)?;
+            list(catalogue, &reviews, &globs, json)?;
         }
         OracleCommand::Show { name, from } => {
-            let (catalogue, judged) = from.load(std::slice::from_ref(&name))?;
+            let (catalogue, reviews) = from.load(std::slice::from_ref(&name))?;
             let of_class = |stale: &&Stale| Pair::parse(&stale.id).is_some_and(|(class, _)| class == name);
             let stale: Vec<String> = catalogue.stale.iter().filter(of_class).map(ToString::to_string).collect();
             let Some(class) = catalogue.classes.into_iter().find(|c| c.name == name) else {
@@ -198,7 +199,7 @@ pub(super) fn run(args: OracleArgs) -> anyhow::Result<ExitCode> {
             };
             show(&class);
             stale.iter().for_each(|stale| println!("{}", printable(stale)));
-            if let Some((state, evidence, similarity)) = judged.get(&name) {
+            if let Some((state, evidence, similarity)) = reviews.get(&name) {
                 println!("{}", state.name());
                 similarity.iter().for_each(|s| println!("similarity of plans: {s:.3}"));
                 if let Some(evidence) = evidence {
@@ -216,14 +217,14 @@ pub(super) fn run(args: OracleArgs) -> anyhow::Result<ExitCode> {
                 anyhow::Ok(())
             })?;
         }
-        OracleCommand::Judge { name, state, why, store, common } => {
+        OracleCommand::Review { name, state, why, store, common } => {
             super::runtime()?.block_on(async {
                 let store = store.open(&common).await?;
                 let Some(class) = store.class_fetch(&name).await? else {
                     bail!("the store has no class {name}; `caqtus oracle list --store` shows them");
                 };
-                let evidence = serde_json::json!({ "judged": why, "before": class.evidence });
-                store.class_judge(&name, state, &evidence).await?;
+                let evidence = serde_json::json!({ "reviewed": why, "before": class.evidence });
+                store.class_review(&name, state, &evidence).await?;
                 store.close().await;
                 println!("{name} is {}", state.name());
                 Ok(())
@@ -259,7 +260,7 @@ struct Totals {
     stale_proofs: usize,
 }
 
-fn list(catalogue: Catalogue, judged: &Judged, globs: &[String], json: bool) -> anyhow::Result<()> {
+fn list(catalogue: Catalogue, reviews: &Reviews, globs: &[String], json: bool) -> anyhow::Result<()> {
     let mut totals = Totals { stale_proofs: catalogue.stale.len(), ..Totals::default() };
     let mut out = io::stdout().lock();
     for class in select(catalogue.classes, globs) {
@@ -271,10 +272,10 @@ fn list(catalogue: Catalogue, judged: &Judged, globs: &[String], json: bool) -> 
         totals.proven += proven;
         totals.assumed += assumed;
         totals.refuted += refuted;
-        let state = judged.get(&class.name).map(|(state, ..)| state.name());
+        let state = reviews.get(&class.name).map(|(state, ..)| state.name());
         if json {
             let mut line = json_line(&class);
-            if let Some((state, _, similarity)) = judged.get(&class.name) {
+            if let Some((state, _, similarity)) = reviews.get(&class.name) {
                 line["state"] = state.name().into();
                 line["similarity"] = (*similarity).into();
             }

@@ -100,7 +100,7 @@ pub trait Connection {
     }
 
     /// Turns an optimizer switch for the statements that follow, or puts it back.
-    fn turn(&mut self, switch: &Switch, on: bool) -> Result<(), EngineError> {
+    fn set_switch(&mut self, switch: &Switch, on: bool) -> Result<(), EngineError> {
         let statements = if on { &switch.on } else { &switch.off };
         statements.iter().try_for_each(|statement| self.execute(statement))
     }
@@ -133,9 +133,9 @@ pub fn with_switch<T>(
     work: impl FnOnce(&mut dyn Connection) -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {
     let Some(switch) = switch else { return work(connection) };
-    connection.turn(switch, true)?;
+    connection.set_switch(switch, true)?;
     let result = work(connection);
-    let back = connection.turn(switch, false);
+    let back = connection.set_switch(switch, false);
     let value = result?;
     back.map(|()| value)
 }

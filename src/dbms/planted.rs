@@ -269,7 +269,7 @@ impl<C: Connection> Connection for Planted<C> {
         self.engine.roll_back()
     }
 
-    fn turn(&mut self, switch: &Switch, on: bool) -> Result<(), EngineError> {
-        self.engine.turn(switch, on)
+    fn set_switch(&mut self, switch: &Switch, on: bool) -> Result<(), EngineError> {
+        self.engine.set_switch(switch, on)
     }
 }

@@ -475,7 +475,7 @@ impl Connection for Postgres {
 
     /// Behind a savepoint of its own, because RESET would put back the server's setting rather than the one before. The
     /// queries have one above it.
-    fn turn(&mut self, switch: &Switch, on: bool) -> Result<(), EngineError> {
+    fn set_switch(&mut self, switch: &Switch, on: bool) -> Result<(), EngineError> {
         if on {
             return self.guarded(&format!("SAVEPOINT w; {}; SAVEPOINT q", switch.on.join("; "))).map(drop);
         }

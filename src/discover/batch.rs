@@ -10,7 +10,7 @@ use crate::llm::batch::{Results, line};
 use crate::llm::budget::{Exceeded, actual, of_error, worst_case};
 use crate::llm::wire::{Asked, Shape};
 use crate::llm::{Key, Request};
-use crate::store::{Run, Settled, Store, StoreError, Stored};
+use crate::store::{ExchangeOutcome, Run, Store, StoreError, Stored};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -86,7 +86,7 @@ pub async fn import(asker: &Asker, store: &Store, run: &Run, text: &str) -> Resu
                 let value = serde_json::to_value(&exchange)
                     .map_err(|source| StoreError::Content { what: "an exchange".to_owned(), source })?;
                 let cost = tally(actual(&exchange, asker.price));
-                if store.exchange_settle(run.id, &hash, Settled::Answered(&value), worst, cost).await? {
+                if store.exchange_settle(run.id, &hash, ExchangeOutcome::Answered(&value), worst, cost).await? {
                     imported.answered += 1;
                 } else {
                     imported.duplicates += 1;
@@ -96,7 +96,7 @@ pub async fn import(asker: &Asker, store: &Store, run: &Run, text: &str) -> Resu
                 *imported.failed.entry(error.kind().to_owned()).or_default() += 1;
                 // It may be sent again, at a price of its own.
                 let cost = tally(of_error(&error, request, asker.price));
-                store.exchange_settle(run.id, &hash, Settled::Open(error.kind()), worst, cost).await?;
+                store.exchange_settle(run.id, &hash, ExchangeOutcome::Open(error.kind()), worst, cost).await?;
             }
         }
     }

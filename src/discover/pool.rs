@@ -1,6 +1,6 @@
 //! A pool of prover processes. The prover links Z3 and may crash or get stuck; a process costs one pair then.
 
-use crate::config::{PROVER_DEADLINE_MS, PROVER_MEMORY_MIB, withhold};
+use crate::config::{PROVER_DEADLINE_MS, PROVER_MEMORY_MIB, scrub_env};
 use prover::Pair;
 use prover::wire::{Answer, FRAME_BYTES_MAX, Request, Task};
 use serde_json::Value;
@@ -130,7 +130,7 @@ impl ProverPool {
         command.args(["serve", "--end-with-input", &format!("--memory={PROVER_MEMORY_MIB}")]);
         // In a process group of its own: Ctrl-C is for the program, which lets what is begun come to its end.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true).process_group(0);
-        withhold(command.as_std_mut());
+        scrub_env(command.as_std_mut());
         let mut child = command.spawn().map_err(|source| start_error(&self.program, source))?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(input), Some(output)) => Ok(Process { child, input, output }),

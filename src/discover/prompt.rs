@@ -55,7 +55,7 @@ pub enum PromptError {
     },
     /// A variable is missing, or the template is wrong.
     #[error("the prompt cannot be filled")]
-    Fill(#[from] minijinja::Error),
+    Instantiation(#[from] minijinja::Error),
 }
 
 #[derive(Deserialize)]
@@ -200,7 +200,7 @@ mod tests {
     fn a_missing_variable_is_an_error() {
         let text = "+++\nid = \"x\"\nversion = 1\n+++\n# system\nS\n# user\n{{ nothing }}";
         let prompt = Prompt::parse(text, "+++\nid = \"s\"\nversion = 1\n+++\n").expect("a prompt");
-        assert!(matches!(prompt.fill(&ask(&caq())), Err(PromptError::Fill(_))));
+        assert!(matches!(prompt.fill(&ask(&caq())), Err(PromptError::Instantiation(_))));
         assert!(matches!(Prompt::parse("no front matter", ""), Err(PromptError::Form(_))));
     }
 

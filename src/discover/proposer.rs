@@ -11,7 +11,9 @@ use crate::llm::{Exchange, Fault, Model, ModelError, Request};
 use crate::plan::PlanTree;
 use crate::plan::sampling::sample;
 use crate::rng::stream;
-use crate::store::{CandidateRow, CandidateVerdict, ExchangeRow, Run, Settled, Store, StoreError, Stored, Tally};
+use crate::store::{
+    CandidateRow, CandidateVerdict, ExchangeOutcome, ExchangeRow, Run, Store, StoreError, Stored, Tally,
+};
 use rand::Rng as _;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -305,22 +307,22 @@ impl Asker {
                     self.failures.store(0, Ordering::Relaxed);
                     let exchange = serde_json::to_value(&exchange)
                         .map_err(|source| StoreError::Content { what: "an exchange".to_owned(), source })?;
-                    store.exchange_settle(run.id, &hash, Settled::Answered(&exchange), worst, cost).await?;
+                    store.exchange_settle(run.id, &hash, ExchangeOutcome::Answered(&exchange), worst, cost).await?;
                     return Ok(Ok(exchange));
                 }
                 Err(error) => error,
             };
             let in_a_row = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
             if error.fault == Fault::NoCallsLeft {
-                store.exchange_settle(run.id, &hash, Settled::Open(error.kind()), worst, cost).await?;
+                store.exchange_settle(run.id, &hash, ExchangeOutcome::Open(error.kind()), worst, cost).await?;
                 let limit = self.limits.calls.unwrap_or_default();
                 return Err(Exceeded::Calls { limit, would_be: limit + 1 }.into());
             }
             // What nobody answered waits, unless it may be billed already.
             if error.is_fatal() || error.fault.is_outage() {
-                store.exchange_settle(run.id, &hash, Settled::Open(error.kind()), worst, cost).await?;
+                store.exchange_settle(run.id, &hash, ExchangeOutcome::Open(error.kind()), worst, cost).await?;
             } else {
-                store.exchange_settle(run.id, &hash, Settled::Failed(error.kind()), worst, cost).await?;
+                store.exchange_settle(run.id, &hash, ExchangeOutcome::Failed(error.kind()), worst, cost).await?;
             }
             if error.is_fatal() || in_a_row >= FAILURES_MAX {
                 return Err(ProposeError::Model(error));

@@ -5,7 +5,7 @@ use super::pool::{PoolError, ProverPool};
 use super::proposer::{Asked, Proposal, ProposeError, Proposer, Turn};
 use super::search::Search;
 use super::settings::Settings;
-use super::trial::{Trial, TrialTarget, Tried};
+use super::trial::{Trial, TrialOutcome, TrialTarget};
 use crate::caq::bind::bind;
 use crate::caq::class::{ClassText, MemberText, OracleClass, read_names};
 use crate::caq::names::Names;
@@ -16,7 +16,8 @@ use crate::llm::budget::Exceeded;
 use crate::plan::PlanTree;
 use crate::plan::similarity::similarity;
 use crate::store::{
-    CandidateRow, CandidateVerdict, ClassState, Kept, NewClass, NewProof, Run, SeedRow, StepRow, Store, StoreError,
+    CandidateRow, CandidateVerdict, ClassState, NewClass, NewProof, PutOutcome, Run, SeedRow, StepRow, Store,
+    StoreError,
 };
 use futures::future::join_all;
 use prover::wire::Outcome;
@@ -204,7 +205,7 @@ impl Discovery {
                 }
             };
             let proposals = proposals.into_iter().take(search.left()).collect();
-            let candidates = self.judge_all(&seed.caq, &names, &mut search, proposals).await?;
+            let candidates = self.evaluate_all(&seed.caq, &names, &mut search, proposals).await?;
             let step = StepRow { number: next, request_hash, outcome: outcome.clone() };
             self.store.step_put(&self.run, seed.id, &step, &candidates).await?;
             tell(Event::Step(outcome));
@@ -245,7 +246,7 @@ impl Discovery {
     }
 
     /// Judges what one asking gave, side by side. The order stays.
-    async fn judge_all(
+    async fn evaluate_all(
         &self,
         caq: &Caq,
         names: &Names,
@@ -254,7 +255,7 @@ impl Discovery {
     ) -> Result<Vec<CandidateRow>, DiscoverError> {
         let judged = proposals.into_iter().map(|proposal| {
             let is_new = search.is_new(&proposal.sql);
-            async move { if is_new { self.judge(caq, names, proposal).await } else { Ok(self.duplicate(proposal)) } }
+            async move { if is_new { self.evaluate(caq, names, proposal).await } else { Ok(self.duplicate(proposal)) } }
         });
         let judged: Vec<_> = judged.collect();
         join_all(judged).await.into_iter().collect()
@@ -278,7 +279,7 @@ impl Discovery {
     }
 
     /// Proves a candidate and tries it on the targets (Algorithm 1, line 5).
-    async fn judge(&self, caq: &Caq, names: &Names, proposal: Proposal) -> Result<CandidateRow, DiscoverError> {
+    async fn evaluate(&self, caq: &Caq, names: &Names, proposal: Proposal) -> Result<CandidateRow, DiscoverError> {
         let mut row = self.duplicate(proposal);
         row.unbound = bind(&row.sql, names).err().map(|error| error.to_string());
         let answer = self.provers.decide(caq, &row.sql).await?;
@@ -299,9 +300,9 @@ impl Discovery {
         for (at, target) in self.targets.iter().enumerate() {
             let tried = target.try_query(&trial).await;
             match tried.map_err(|source| DiscoverError::Trial { target: target.name.clone(), source })? {
-                Tried::Accepted { plan } if at == 0 => row.plan = Some(plan),
-                Tried::Accepted { .. } => {}
-                Tried::Refused { why } => {
+                TrialOutcome::Accepted { plan } if at == 0 => row.plan = Some(plan),
+                TrialOutcome::Accepted { .. } => {}
+                TrialOutcome::Refused { why } => {
                     row.refused.insert(target.name.clone(), why);
                 }
             }
@@ -324,8 +325,8 @@ impl Discovery {
         let trial = Trial { caq: seed.caq.clone(), sql: seed.caq.sql.clone() };
         let seed_plan = match self.targets.first() {
             Some(target) => match target.try_query(&trial).await {
-                Ok(Tried::Accepted { plan }) => Some(plan),
-                Ok(Tried::Refused { .. }) => None,
+                Ok(TrialOutcome::Accepted { plan }) => Some(plan),
+                Ok(TrialOutcome::Refused { .. }) => None,
                 Err(source) => return Err(DiscoverError::Trial { target: target.name.clone(), source }),
             },
             None => None,
@@ -384,7 +385,7 @@ impl Discovery {
             // Somebody has changed it, or decided, in the meantime.
             kept = self.store.class_extend(kept.class).await?;
         }
-        let Kept { class, state, .. } = kept;
+        let PutOutcome { class, state, .. } = kept;
         tell(Event::Class {
             name: name.clone(),
             members: class.text.members.len(),

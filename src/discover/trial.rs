@@ -33,7 +33,7 @@ pub struct Trial {
 
 /// What a target did with a query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Tried {
+pub enum TrialOutcome {
     /// It ran.
     Accepted {
         /// Its plan; a single node where the dialect's plans are not read.
@@ -48,10 +48,10 @@ pub enum Tried {
 
 /// Makes the CAQ's tables on an empty database, placeholders as columns and tables, as the prover sees them (section
 /// 5.1, Listing 3), and runs the query.
-pub fn try_query(connection: &mut dyn Connection, profile: &Profile, trial: &Trial) -> Tried {
+pub fn try_query(connection: &mut dyn Connection, profile: &Profile, trial: &Trial) -> TrialOutcome {
     match run(connection, profile, trial) {
-        Ok(plan) => Tried::Accepted { plan },
-        Err(why) => Tried::Refused { why },
+        Ok(plan) => TrialOutcome::Accepted { plan },
+        Err(why) => TrialOutcome::Refused { why },
     }
 }
 
@@ -113,13 +113,13 @@ impl TrialTarget {
     }
 
     /// Tries a query. A target that crashes or takes too long has refused it.
-    pub async fn try_query(&self, trial: &Trial) -> io::Result<Tried> {
+    pub async fn try_query(&self, trial: &Trial) -> io::Result<TrialOutcome> {
         let mut slot = self.process.lock().await;
         let mut process = match slot.take() {
             Some(process) => process,
             None => self.start()?,
         };
-        let refused = |why: &str| Ok(Tried::Refused { why: why.to_owned() });
+        let refused = |why: &str| Ok(TrialOutcome::Refused { why: why.to_owned() });
         match tokio::time::timeout(Duration::from_millis(TRIAL_MS), process.ask(trial)).await {
             Ok(Ok(Some(tried))) => {
                 *slot = Some(process);
@@ -143,7 +143,7 @@ impl TrialTarget {
 }
 
 impl Process {
-    async fn ask(&mut self, trial: &Trial) -> io::Result<Option<Tried>> {
+    async fn ask(&mut self, trial: &Trial) -> io::Result<Option<TrialOutcome>> {
         let mut line = serde_json::to_string(trial)?;
         line.push('\n');
         self.input.write_all(line.as_bytes()).await?;

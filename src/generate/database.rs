@@ -4,9 +4,9 @@
 //! class schema, because the class's equivalence rests on them. Extra columns are reached by snippets only; they may
 //! hold any value under any collation, and are where an engine's conversions are exercised.
 
-use super::expr::{ExprGenerator, Want};
+use super::expr::{ExprGenerator, ExprSpec};
 use super::{Capabilities, ColumnInfo, Literals, TableInfo, any_type, table};
-use crate::caq::fill::TableFill;
+use crate::caq::instantiation::TableInstantiation;
 use crate::caq::node::Node;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::{ColumnType, Kind, Typing};
@@ -24,7 +24,7 @@ pub struct Database {
     /// One table per relation of the class.
     pub tables: Vec<TableInfo>,
     /// For each relation the fillings of its table placeholder; empty for the schema's own tables.
-    pub table_fills: Vec<Vec<TableFill>>,
+    pub table_fills: Vec<Vec<TableInstantiation>>,
     /// Literals that rows and expressions share.
     pub literals: Literals,
     /// For each relation, predicates that partial and expression indexes were made of.
@@ -35,8 +35,8 @@ pub struct Database {
 const EPOCHS: usize = 3;
 
 /// An expression for an index or a column's definition: no subqueries, no aliases.
-fn indexable(kind: Kind) -> Want {
-    Want { kind, null_preserving: false, binary: false, subqueries: false, depth: 2 }
+fn indexable(kind: Kind) -> ExprSpec {
+    ExprSpec { kind, null_preserving: false, binary: false, subqueries: false, depth: 2 }
 }
 
 /// The tables of a database that is to be made.
@@ -275,7 +275,7 @@ impl<'a> Builder<'a> {
                 // Where only values have types the expression's may be of any.
                 let kind = ty.filter(|_| profile.typing == Typing::Static).map_or(Kind::Any, Kind::Typed);
                 // Not deep: engines refuse what is not certain to stay the same.
-                let want = Want { depth: 1, ..indexable(kind) };
+                let want = ExprSpec { depth: 1, ..indexable(kind) };
                 let text = unqualified(&self.generator().generate(info, want, rng));
                 let declared = part[name.len()..].trim_start();
                 parts.push(format!("{name} {}", template.replace("#D", declared).replace("#E", &text)));
@@ -459,7 +459,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Fillings of a table placeholder: a table and a view by name, a derived table, a common table expression.
-    fn table_fills(&mut self, relation: usize, rng: &mut Rng) -> Vec<TableFill> {
+    fn table_fills(&mut self, relation: usize, rng: &mut Rng) -> Vec<TableInstantiation> {
         if self.is_schema_table(relation) {
             return Vec::new();
         }
@@ -469,10 +469,10 @@ impl<'a> Builder<'a> {
         let (view, derived, cte) = (body(rng), body(rng), body(rng));
         self.statements.push(format!("CREATE VIEW {name}_w AS {view}"));
         vec![
-            TableFill::Name(self.tables[relation].name.clone()),
-            TableFill::Name(format!("{name}_w").as_str().into()),
-            TableFill::Derived(derived),
-            TableFill::Cte { name: format!("{name}_q").as_str().into(), query: cte },
+            TableInstantiation::Name(self.tables[relation].name.clone()),
+            TableInstantiation::Name(format!("{name}_w").as_str().into()),
+            TableInstantiation::Derived(derived),
+            TableInstantiation::Cte { name: format!("{name}_q").as_str().into(), query: cte },
         ]
     }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// What is asked of an expression.
 #[derive(Debug, Clone, Copy)]
-pub struct Want {
+pub struct ExprSpec {
     /// The type of every value, or any.
     pub kind: Kind,
     /// NULL whenever the columns of the own table are.
@@ -75,11 +75,11 @@ const ATTEMPTS: usize = 6;
 
 impl ExprGenerator<'_> {
     /// An expression over the columns of a table.
-    pub fn generate(&self, own: &TableInfo, want: Want, rng: &mut Rng) -> Node {
+    pub fn generate(&self, own: &TableInfo, want: ExprSpec, rng: &mut Rng) -> Node {
         self.node(&[own], want, rng)
     }
 
-    fn node(&self, scopes: &[&TableInfo], want: Want, rng: &mut Rng) -> Node {
+    fn node(&self, scopes: &[&TableInfo], want: ExprSpec, rng: &mut Rng) -> Node {
         if want.depth == 0 || chance(rng, 15) {
             return self.leaf(scopes, want, rng);
         }
@@ -104,7 +104,7 @@ impl ExprGenerator<'_> {
             if op.has_subquery() && inner.is_none() {
                 continue;
             }
-            return self.operator(op, inner, scopes, Want { kind, ..want }, rng);
+            return self.operator(op, inner, scopes, ExprSpec { kind, ..want }, rng);
         }
         self.leaf(scopes, want, rng)
     }
@@ -128,7 +128,7 @@ impl ExprGenerator<'_> {
         op: &Arc<Operator>,
         inner: Option<(&TableInfo, Inner)>,
         scopes: &[&TableInfo],
-        want: Want,
+        want: ExprSpec,
         rng: &mut Rng,
     ) -> Node {
         let (inner_table, inner) = inner.unzip();
@@ -141,15 +141,19 @@ impl ExprGenerator<'_> {
                 other => *other,
             };
             let inside = op.inner[at] && inner_table.is_some();
-            let want =
-                Want { kind, null_preserving: want.null_preserving && at == carrier, depth: want.depth - 1, ..want };
+            let want = ExprSpec {
+                kind,
+                null_preserving: want.null_preserving && at == carrier,
+                depth: want.depth - 1,
+                ..want
+            };
             self.node(if inside { &inner_scopes } else { scopes }, want, rng)
         });
         let operands = operands.collect();
         Node::Operator { op: op.clone(), operands, inner }
     }
 
-    fn leaf(&self, scopes: &[&TableInfo], want: Want, rng: &mut Rng) -> Node {
+    fn leaf(&self, scopes: &[&TableInfo], want: ExprSpec, rng: &mut Rng) -> Node {
         let fits = |column: &ColumnInfo| {
             (column.binary || !want.binary)
                 && match want.kind {
@@ -228,7 +232,7 @@ mod tests {
     }
 
     /// Gives `check` the text of an expression for each of many seeds.
-    fn for_seeds(want: Want, mut check: impl FnMut(&Node, &str)) {
+    fn for_seeds(want: ExprSpec, mut check: impl FnMut(&Node, &str)) {
         let profile = profile("sqlite").expect("the shipped profile");
         let grammar = Grammar::new(profile.operators.clone());
         let tables = [table()];
@@ -243,15 +247,16 @@ mod tests {
         }
     }
 
-    const FREE: Want = Want { kind: Kind::Any, null_preserving: false, binary: false, subqueries: true, depth: 3 };
+    const FREE: ExprSpec =
+        ExprSpec { kind: Kind::Any, null_preserving: false, binary: false, subqueries: true, depth: 3 };
 
     #[test]
     fn the_demands_hold_on_every_tree() {
-        for_seeds(Want { null_preserving: true, ..FREE }, |node, text| assert!(node.null_preserving(), "{text}"));
-        for_seeds(Want { kind: Kind::Typed(SqlType::Text), binary: true, ..FREE }, |node, text| {
+        for_seeds(ExprSpec { null_preserving: true, ..FREE }, |node, text| assert!(node.null_preserving(), "{text}"));
+        for_seeds(ExprSpec { kind: Kind::Typed(SqlType::Text), binary: true, ..FREE }, |node, text| {
             assert!(!node.collates() && !text.contains("COLLATE") && !text.contains("a.n"), "{text}");
         });
-        for_seeds(Want { subqueries: false, ..FREE }, |_, text| assert!(!text.contains("FROM t1"), "{text}"));
+        for_seeds(ExprSpec { subqueries: false, ..FREE }, |_, text| assert!(!text.contains("FROM t1"), "{text}"));
     }
 
     #[test]

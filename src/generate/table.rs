@@ -5,7 +5,7 @@
 //! of a compound query: SQLite leaves open whose affinity a compound's column has
 //! (<https://sqlite.org/datatype3.html#column_affinity_for_compound_views>).
 
-use super::expr::{ExprGenerator, Want};
+use super::expr::{ExprGenerator, ExprSpec};
 use super::{Capabilities, ColumnInfo, TableInfo};
 use crate::caq::node::Node;
 use crate::rng::{Rng, chance, pick};
@@ -140,7 +140,8 @@ impl QueryGenerator<'_> {
             return;
         }
         let ty = column.ty.unwrap_or(SqlType::Int);
-        let want = Want { kind: Kind::Typed(ty), null_preserving: false, binary: true, subqueries: false, depth: 1 };
+        let want =
+            ExprSpec { kind: Kind::Typed(ty), null_preserving: false, binary: true, subqueries: false, depth: 1 };
         let node = self.generator.generate(table, want, rng);
         let mut text = String::new();
         node.render(alias, &mut text);
@@ -156,7 +157,7 @@ impl QueryGenerator<'_> {
 
     fn condition(&self, table: &TableInfo, alias: &str, rng: &mut Rng, out: &mut String) {
         let kind = self.capabilities.truth();
-        let want = Want { kind, null_preserving: false, binary: false, subqueries: false, depth: 2 };
+        let want = ExprSpec { kind, null_preserving: false, binary: false, subqueries: false, depth: 2 };
         let node = self.generator.generate(table, want, rng);
         match node {
             Node::Operator { .. } => {

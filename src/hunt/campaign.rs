@@ -4,7 +4,7 @@
 
 use super::stats::Stats;
 use super::supervisor::HuntError;
-use crate::config::{ClassChoice, Learned};
+use crate::config::{ClassChoice, UnsupportedSubquery};
 use crate::triage::finding::FoundReport;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ pub(super) struct Campaign {
     pub(super) findings: Vec<FoundReport>,
     /// What was known about the target when it began.
     #[serde(default)]
-    pub(super) learned: Option<Vec<Learned>>,
+    pub(super) learned: Option<Vec<UnsupportedSubquery>>,
     /// Whether the hunt ended by itself.
     pub(super) finished: bool,
 }

@@ -9,7 +9,7 @@ use super::session::{Session, SessionError};
 use super::stats::{LEFT_OUT, OracleStats, Outcome, REPLACED, Stats};
 use crate::clock;
 use crate::compare::{BagHash, Row};
-use crate::config::{CASES_PER_EPOCH, ExecutorConfig, Learned};
+use crate::config::{CASES_PER_EPOCH, ExecutorConfig, UnsupportedSubquery};
 use crate::dbms::target::Target;
 use crate::dbms::{EngineError, ErrorClass};
 use crate::interpret::{self, may_fail};
@@ -429,7 +429,12 @@ impl Executor {
             && self.learning.note(class, placeholder, refusal.is_some())
         {
             let (build_id, class) = (self.session.build_id.clone(), class.to_owned());
-            report(Report::Learned(Learned { build_id, class, placeholder, why: refusal.unwrap_or_default() }))?;
+            report(Report::UnsupportedSubquery(UnsupportedSubquery {
+                build_id,
+                class,
+                placeholder,
+                why: refusal.unwrap_or_default(),
+            }))?;
         }
         Ok(())
     }

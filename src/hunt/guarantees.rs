@@ -38,7 +38,7 @@ const TABLES: [(&str, &str); 4] = [
 
 /// What shows whether an engine keeps an assumption. Nothing shows it where it is about what Caqtus does.
 const EXPERIMENTS: &[(Assumption, &[Experiment])] = &[
-    // `texts_are_themselves` has what is cast, too.
+    // `text_equality_is_identity` has what is cast, too.
     (
         Assumption::TextEqualityIsIdentity,
         &[
@@ -231,7 +231,9 @@ pub fn not_kept(connection: &mut dyn Connection, profile: &Profile) -> NotKept {
         broken.insert(Assumption::PrimaryKeyNotNull, why);
     }
     let texts = Assumption::TextEqualityIsIdentity;
-    if profile.guarantees.contains(&texts) && !broken.contains_key(&texts) && !texts_are_themselves(connection, profile)
+    if profile.guarantees.contains(&texts)
+        && !broken.contains_key(&texts)
+        && !text_equality_is_identity(connection, profile)
     {
         broken.insert(texts, "texts that are cast are equal to others".to_owned());
     }
@@ -327,7 +329,7 @@ fn null_key(connection: &mut dyn Connection, profile: &Profile) -> Option<String
 }
 
 /// Whether texts are equal only if they are the same, in tables and in what views keep of a cast.
-fn texts_are_themselves(connection: &mut dyn Connection, profile: &Profile) -> bool {
+fn text_equality_is_identity(connection: &mut dyn Connection, profile: &Profile) -> bool {
     let text = profile.declared(&ColumnType::Class(SqlType::Text));
     let mut statements = profile.start.clone();
     statements.push(format!("CREATE TABLE c(a {text})"));

@@ -4,7 +4,7 @@
 //! Kept in the data directory, per target. A campaign goes by what was known when it began, so that its cases do not
 //! depend on the order in which they run.
 
-use crate::config::Learned;
+use crate::config::UnsupportedSubquery;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::{self, Write as _};
@@ -19,16 +19,16 @@ fn path(data_dir: &Path, dbms: &str) -> PathBuf {
 }
 
 /// What is known about all builds of a target.
-pub fn read(data_dir: &Path, dbms: &str) -> Vec<Learned> {
+pub fn read(data_dir: &Path, dbms: &str) -> Vec<UnsupportedSubquery> {
     let text = fs::read(path(data_dir, dbms)).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let mut seen = BTreeSet::new();
-    let all = text.lines().filter_map(|line| serde_json::from_str::<Learned>(line).ok());
+    let all = text.lines().filter_map(|line| serde_json::from_str::<UnsupportedSubquery>(line).ok());
     all.filter(|l| seen.insert((l.build_id.clone(), l.class.clone(), l.placeholder))).collect()
 }
 
 /// Adds to it.
-pub fn append(data_dir: &Path, dbms: &str, learned: &Learned) -> io::Result<()> {
+pub fn append(data_dir: &Path, dbms: &str, learned: &UnsupportedSubquery) -> io::Result<()> {
     let path = path(data_dir, dbms);
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir)?;
@@ -39,7 +39,7 @@ pub fn append(data_dir: &Path, dbms: &str, learned: &Learned) -> io::Result<()> 
 }
 
 /// The placeholders that are known on a build.
-pub fn on_build(learned: &[Learned], build_id: &str) -> BTreeSet<(String, usize)> {
+pub fn on_build(learned: &[UnsupportedSubquery], build_id: &str) -> BTreeSet<(String, usize)> {
     let here = learned.iter().filter(|learned| learned.build_id == build_id);
     here.map(|learned| (learned.class.clone(), learned.placeholder)).collect()
 }
@@ -88,7 +88,7 @@ mod tests {
         assert!(read(data.path(), "duckdb").is_empty());
         for build_id in ["a", "b"] {
             let (class, why) = (format!("class-{build_id}"), "it said so".to_owned());
-            let learned = Learned { build_id: build_id.to_owned(), class, placeholder: 1, why };
+            let learned = UnsupportedSubquery { build_id: build_id.to_owned(), class, placeholder: 1, why };
             append(data.path(), "duckdb", &learned).expect("writes");
         }
         let known = read(data.path(), "duckdb");

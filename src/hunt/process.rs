@@ -5,7 +5,7 @@ use super::protocol::{Order, Report};
 use super::recorder::{self, Position};
 use super::supervisor::HuntError;
 use crate::clock;
-use crate::config::{CLOSING_MS, ExecutorConfig, PASSWORD, START_MS, password, withhold};
+use crate::config::{CLOSING_MS, ExecutorConfig, PASSWORD, START_MS, password, scrub_env};
 use crate::server::private::CRASH_SIGNALS;
 use crate::triage::finding::FindingKind;
 use std::collections::VecDeque;
@@ -118,7 +118,7 @@ pub async fn watch_progress(
 pub fn own_program() -> Result<Command, HuntError> {
     let path = std::env::current_exe().map_err(|source| HuntError::Io { what: "this program".to_owned(), source })?;
     let mut command = Command::new(path);
-    withhold(command.as_std_mut());
+    scrub_env(command.as_std_mut());
     // What executes needs it.
     if let Some(password) = password() {
         command.env(PASSWORD, password);
@@ -180,7 +180,7 @@ impl Process {
 }
 
 /// Serves one executor: passes orders in, reports out, and kills it when it stands still.
-pub(super) async fn attend(
+pub(super) async fn monitor_worker(
     id: usize,
     mut process: Process,
     mut orders: mpsc::UnboundedReceiver<Order>,

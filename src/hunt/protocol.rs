@@ -1,7 +1,7 @@
 //! What the supervisor and an executor say to each other: one JSON object a line.
 
 use super::stats::Stats;
-use crate::config::Learned;
+use crate::config::UnsupportedSubquery;
 use crate::triage::finding::{Finding, FoundReport};
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +61,7 @@ pub enum Report {
         stats: Stats,
     },
     /// The target was found not to take something.
-    Learned(Learned),
+    UnsupportedSubquery(UnsupportedSubquery),
     /// The description asked for.
     Described(Box<Finding>),
 }

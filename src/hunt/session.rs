@@ -7,7 +7,7 @@ use super::learned;
 use crate::caq::class::OracleClass;
 use crate::catalogue::{self, CatalogueError};
 use crate::compare::Row;
-use crate::config::{ClassChoice, Learned, STATEMENT_LIMITS, matches_glob};
+use crate::config::{ClassChoice, STATEMENT_LIMITS, UnsupportedSubquery, matches_glob};
 use crate::corpus::validate::{self, SnippetVerdict};
 use crate::dbms::target::{Target, TargetError};
 use crate::dbms::{Connection, EngineError, ErrorClass};
@@ -122,7 +122,7 @@ impl Session {
         own: Option<&Path>,
         choice: &ClassChoice,
         snippet_percent: u32,
-        learned: &[Learned],
+        learned: &[UnsupportedSubquery],
         tick: &mut dyn FnMut(),
     ) -> Result<Self, SessionError> {
         let mut connection = target.open(data_dir, STATEMENT_LIMITS)?;
@@ -155,11 +155,11 @@ impl Session {
             .keys()
             .fold(profile, |profile, assumption| Arc::new(profile.without_guarantee(*assumption)));
         tick();
-        let mut memory = Memory::open(target, &mut places, connection.as_ref(), &profile);
+        let mut memory = ProbeCache::open(target, &mut places, connection.as_ref(), &profile);
         interpret::build(connection.as_mut(), &profile.start).map_err(TargetError::from)?;
         let mut ask = |connection: &mut dyn Connection, sql: &str| {
             tick();
-            let answer = memory.recall(&[sql], || probe(connection, &profile, sql));
+            let answer = memory.get_or_probe(&[sql], || probe(connection, &profile, sql));
             if let Some(kind) = answer.broke {
                 broken.push(Breakage::of_statement(sql, &profile.start, kind, answer.message));
             }
@@ -206,7 +206,7 @@ impl Session {
                     }),
                 }
             };
-            let Acceptance { refused, broke } = memory.recall(&texts, || {
+            let Acceptance { refused, broke } = memory.get_or_probe(&texts, || {
                 let first = run();
                 let lost = matches!(&first, Err(error) if error.class == ErrorClass::ConnectionLost);
                 let refused = if lost { run() } else { first };
@@ -309,7 +309,7 @@ fn broke(error: &EngineError) -> Option<FindingKind> {
 }
 
 /// What a build of an engine was seen to accept, so that it is not asked again at every start.
-struct Memory {
+struct ProbeCache {
     cache: CacheFile,
     known: HashMap<String, Option<serde_json::Value>>,
     /// Questions that were begun and not answered: the engine ended, or was stopped.
@@ -340,7 +340,7 @@ struct MemoryLine {
     answer: Option<serde_json::Value>,
 }
 
-impl Memory {
+impl ProbeCache {
     /// The memory of a target's build. Locked until it is dropped, so that a second hunt waits rather than asks again.
     fn open(target: &Target, places: &mut Places, connection: &dyn Connection, profile: &Profile) -> Self {
         let name = keyed(&[env!("CARGO_PKG_VERSION"), &profile.digest, &target.to_string(), &connection.build_id()]);
@@ -358,7 +358,11 @@ impl Memory {
     }
 
     /// What is known of these statements, or what `ask` finds out. What ended the engine [`STARTS_MAX`] times is refused.
-    fn recall<T: Serialize + DeserializeOwned + Default>(&mut self, statements: &[&str], ask: impl FnOnce() -> T) -> T {
+    fn get_or_probe<T: Serialize + DeserializeOwned + Default>(
+        &mut self,
+        statements: &[&str],
+        ask: impl FnOnce() -> T,
+    ) -> T {
         let key = keyed(statements);
         match self.known.get(&key) {
             Some(Some(value)) => {

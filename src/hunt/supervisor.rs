@@ -7,7 +7,7 @@ use super::block::block_of;
 use super::campaign::{self, Campaign};
 use super::outage::{self, Outage, Recovery};
 use super::probe::{self, Opened};
-use super::process::{Broken, End, Event, Process, attend};
+use super::process::{Broken, End, Event, Process, monitor_worker};
 use super::protocol::{Order, Ready, Report};
 use super::recorder::{self, Position};
 use super::replay::shows;
@@ -570,7 +570,7 @@ impl<'a> Hunt<'a> {
                 self.finish(block);
                 self.supply(id);
             }
-            Report::Learned(learned) => {
+            Report::UnsupportedSubquery(learned) => {
                 let ExecutorConfig { data_dir, dbms, .. } = &self.plan.executor;
                 // A later campaign learns it again.
                 if let Err(error) = learned::append(data_dir, dbms, &learned)
@@ -612,7 +612,7 @@ impl<'a> Hunt<'a> {
         let process = Process::start(&config)?;
         let (orders, orders_in) = mpsc::unbounded_channel();
         let (hang_after, events, hurry) = (self.plan.hang_after, self.events.clone(), self.hurry.subscribe());
-        self.attending.spawn(attend(id, process, orders_in, recorder.clone(), hang_after, events, hurry));
+        self.attending.spawn(monitor_worker(id, process, orders_in, recorder.clone(), hang_after, events, hurry));
         self.workers.insert(id, Worker { orders, pending: Vec::new(), recorder, ready: false, lost: None });
         Ok(())
     }

@@ -2,12 +2,12 @@
 
 use super::{Accepts, Case, Oracle, Registration, Setting, SharedCase, TestDatabase};
 use crate::caq::class::OracleClass;
-use crate::caq::fill::{Fill, TableFill};
-use crate::caq::names::{Demand, PlaceholderKind};
+use crate::caq::instantiation::{Instantiation, TableInstantiation};
+use crate::caq::names::{PlaceholderKind, PlaceholderRequirement};
 use crate::caq::node::{Node, plain_literals};
 use crate::caq::proof::Selection;
 use crate::generate::database::{Database, Relations, database, tables};
-use crate::generate::expr::{ExprGenerator, Want};
+use crate::generate::expr::{ExprGenerator, ExprSpec};
 use crate::generate::{Capabilities, ColumnInfo, TableInfo};
 use crate::program::{Assumption, Expected, Program, Relation};
 use crate::rng::{Rng, chance, pick, stream};
@@ -145,14 +145,16 @@ fn accepted_members(
         counts.is_empty() || accepts(statements, &format!("SELECT {}", counts.join(", "))).is_ok()
     };
     let (statements, tables) = (0..TABLES_TRIED).map(generated).find(all_there).unwrap_or_else(|| generated(0));
-    let fills: Vec<Fill> = class
+    let fills: Vec<Instantiation> = class
         .names
         .placeholders
         .iter()
         .map(|p| match p.kind {
-            PlaceholderKind::Table { relation } => Fill::Table(TableFill::Name(tables[relation].name.clone())),
+            PlaceholderKind::Table { relation } => {
+                Instantiation::Table(TableInstantiation::Name(tables[relation].name.clone()))
+            }
             PlaceholderKind::Expr { ty, .. } => {
-                Fill::Generated(Node::Literal(capabilities.profile.null(ty).as_str().into()))
+                Instantiation::Generated(Node::Literal(capabilities.profile.null(ty).as_str().into()))
             }
         })
         .collect();
@@ -210,7 +212,7 @@ fn candidates(class: &OracleClass, placeholder: usize, capabilities: &Capabiliti
 }
 
 /// Whether any value will do, because only its truth value is taken.
-fn is_truth_value(demand: Demand, ty: SqlType, profile: &Profile) -> bool {
+fn is_truth_value(demand: PlaceholderRequirement, ty: SqlType, profile: &Profile) -> bool {
     demand.truth_value_only && ty == SqlType::Boolean && profile.truth_of_any_value
 }
 
@@ -253,15 +255,15 @@ impl CaqDatabase<'_> {
         &self.oracle.capabilities.profile
     }
 
-    fn null(&self, ty: SqlType) -> Fill {
-        Fill::Generated(Node::Literal(self.profile().null(ty).as_str().into()))
+    fn null(&self, ty: SqlType) -> Instantiation {
+        Instantiation::Generated(Node::Literal(self.profile().null(ty).as_str().into()))
     }
 
-    fn fill(&self, placeholder: usize, rng: &mut Rng) -> Fill {
+    fn fill(&self, placeholder: usize, rng: &mut Rng) -> Instantiation {
         match self.class.class.names.placeholders[placeholder].kind {
             PlaceholderKind::Table { relation } => {
                 let fill = pick(rng, &self.database.table_fills[relation]).cloned();
-                fill.map_or_else(|| self.null(SqlType::Int), Fill::Table)
+                fill.map_or_else(|| self.null(SqlType::Int), Instantiation::Table)
             }
             PlaceholderKind::Expr { relation, ty } => {
                 let demand = self.class.class.demands[placeholder];
@@ -276,26 +278,33 @@ impl CaqDatabase<'_> {
                     && meets(favourite, demand)
                     && (subqueries || !favourite.has_subquery())
                 {
-                    return Fill::Generated(favourite.clone());
+                    return Instantiation::Generated(favourite.clone());
                 }
                 if chance(rng, self.oracle.snippet_percent)
                     && let Some(snippet) = pick(rng, &self.class.candidates[placeholder])
                     && let Some(columns) = map_columns(snippet, table, is_truth_value, rng)
                 {
-                    return Fill::Snippet { snippet: snippet.clone(), columns, table: table.name.clone() };
+                    return Instantiation::Snippet { snippet: snippet.clone(), columns, table: table.name.clone() };
                 }
                 self.generated(table, demand, ty, subqueries, rng)
             }
         }
     }
 
-    fn generated(&self, table: &TableInfo, demand: Demand, ty: SqlType, subqueries: bool, rng: &mut Rng) -> Fill {
+    fn generated(
+        &self,
+        table: &TableInfo,
+        demand: PlaceholderRequirement,
+        ty: SqlType,
+        subqueries: bool,
+        rng: &mut Rng,
+    ) -> Instantiation {
         let generator = ExprGenerator {
             grammar: &self.oracle.capabilities.grammar,
             literals: &self.database.literals,
             tables: &self.database.tables,
         };
-        let want = Want {
+        let want = ExprSpec {
             kind: if is_truth_value(demand, ty, self.profile()) { Kind::Any } else { Kind::Typed(ty) },
             null_preserving: demand.null_preserving,
             binary: demand.no_collation,
@@ -305,7 +314,7 @@ impl CaqDatabase<'_> {
         for _ in 0..CONSTANT_ATTEMPTS {
             let node = generator.generate(table, want, rng);
             if meets(&node, demand) {
-                return Fill::Generated(node);
+                return Instantiation::Generated(node);
             }
         }
         // NULL meets every demand: it is no ordinal.
@@ -313,28 +322,28 @@ impl CaqDatabase<'_> {
     }
 
     /// Simpler fillings of a placeholder that keep the constraints that can be seen without an engine.
-    fn simpler(&self, placeholder: usize, fill: &Fill) -> Vec<Fill> {
+    fn simpler(&self, placeholder: usize, fill: &Instantiation) -> Vec<Instantiation> {
         let names = &self.class.class.names;
         match (&names.placeholders[placeholder].kind, fill) {
-            (PlaceholderKind::Table { relation }, Fill::Table(fill)) => {
+            (PlaceholderKind::Table { relation }, Instantiation::Table(fill)) => {
                 let plain = &self.database.table_fills[*relation];
-                let simple = |f: &&TableFill| matches!((f, fill), (TableFill::Name(a), TableFill::Name(b)) if a == b);
+                let simple = |f: &&TableInstantiation| matches!((f, fill), (TableInstantiation::Name(a), TableInstantiation::Name(b)) if a == b);
                 if plain.first().is_some_and(|f| simple(&f)) {
                     return Vec::new();
                 }
-                plain.iter().take(1).cloned().map(Fill::Table).collect()
+                plain.iter().take(1).cloned().map(Instantiation::Table).collect()
             }
             (PlaceholderKind::Expr { relation, ty }, fill) => {
                 let demand = self.class.class.demands[placeholder];
                 let mut simpler: Vec<Node> = Vec::new();
                 match fill {
-                    Fill::Generated(node) => simpler.extend(node.smaller(self.profile())),
-                    Fill::Snippet { columns, .. } => {
+                    Instantiation::Generated(node) => simpler.extend(node.smaller(self.profile())),
+                    Instantiation::Snippet { columns, .. } => {
                         simpler.extend(columns.iter().map(|name| Node::Column { level: 0, name: name.clone() }));
                     }
-                    Fill::Table(_) => {}
+                    Instantiation::Table(_) => {}
                 }
-                if !matches!(fill, Fill::Generated(Node::Column { .. } | Node::Literal(_))) {
+                if !matches!(fill, Instantiation::Generated(Node::Column { .. } | Node::Literal(_))) {
                     simpler.extend(plain_literals(*ty, self.profile()).into_iter().map(Node::Literal));
                 }
                 let any = is_truth_value(demand, *ty, self.profile());
@@ -348,7 +357,7 @@ impl CaqDatabase<'_> {
                     Node::Column { .. } => false,
                 };
                 simpler.retain(|node| meets(node, demand) && typed(node));
-                simpler.into_iter().map(Fill::Generated).collect()
+                simpler.into_iter().map(Instantiation::Generated).collect()
             }
             (PlaceholderKind::Table { .. }, _) => Vec::new(),
         }
@@ -356,7 +365,7 @@ impl CaqDatabase<'_> {
 }
 
 /// Whether a generated expression meets the demands that can be seen in its tree.
-fn meets(node: &Node, demand: Demand) -> bool {
+fn meets(node: &Node, demand: PlaceholderRequirement) -> bool {
     (!demand.no_collation || !node.collates())
         && (!demand.no_constant || node.uses_own_column() || matches!(node, Node::Literal(text) if is_null(text)))
         && (!demand.null_preserving || node.null_preserving())
@@ -412,7 +421,7 @@ impl TestDatabase for CaqDatabase<'_> {
 struct CaqCase<'a> {
     on: &'a CaqDatabase<'a>,
     /// What is put into each placeholder.
-    fills: Vec<Fill>,
+    fills: Vec<Instantiation>,
     /// Positions of the members, each with the switch that is turned while it runs.
     members: Vec<(usize, Option<Arc<Switch>>)>,
 }
@@ -427,7 +436,7 @@ impl<'a> Case<'a> for CaqCase<'a> {
     }
 
     fn describe(&self) -> Vec<String> {
-        self.fills.iter().map(Fill::describe).collect()
+        self.fills.iter().map(Instantiation::describe).collect()
     }
 
     fn only_subquery(&self) -> Option<usize> {
@@ -457,11 +466,11 @@ impl<'a> Case<'a> for CaqCase<'a> {
             let demand = *demand;
             // The placeholder's table as it is filled in this case, or the class's own table.
             let filled = names.placeholders.iter().zip(&self.fills).find_map(|(p, f)| match (&p.kind, f) {
-                (PlaceholderKind::Table { relation: of }, Fill::Table(_)) if *of == relation => Some(f),
+                (PlaceholderKind::Table { relation: of }, Instantiation::Table(_)) if *of == relation => Some(f),
                 _ => None,
             });
             let source = match filled {
-                Some(Fill::Table(TableFill::Cte { query, .. })) => format!("({query})"),
+                Some(Instantiation::Table(TableInstantiation::Cte { query, .. })) => format!("({query})"),
                 Some(table) => {
                     let mut text = String::new();
                     table.render_table(&mut text);
@@ -488,7 +497,7 @@ impl<'a> Case<'a> for CaqCase<'a> {
                 expected: Expected::NoRows,
             });
             // Generated expressions are NULL on a padded row by their operators; a snippet's is an observation.
-            if demand.null_preserving && matches!(fill, Fill::Snippet { .. }) {
+            if demand.null_preserving && matches!(fill, Instantiation::Snippet { .. }) {
                 assumptions.push(Assumption {
                     text: format!("{} is NULL on a padded row: {expr}", placeholder.name),
                     sql: format!("SELECT ({expr}) FROM (SELECT 1 AS one) AS d LEFT JOIN {source} AS c ON 1 = 0").into(),

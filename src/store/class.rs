@@ -68,7 +68,7 @@ pub struct StoredClass {
 
 /// What became of a class that was to be stored.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kept {
+pub struct PutOutcome {
     /// The class as it is in the store now.
     pub class: NewClass,
     /// Of it ([`NewClass::hash`]).
@@ -161,7 +161,7 @@ fn verdict_name(verdict: Verdict) -> &'static str {
 impl Store {
     /// Stores a class, or brings the one of the same name up to date if both are over the same first member. The same
     /// class with the same proofs keeps its state; a changed one gets the given state, unless it is quarantined.
-    pub async fn class_put(&self, class: NewClass, state: ClassState) -> Result<Kept, StoreError> {
+    pub async fn class_put(&self, class: NewClass, state: ClassState) -> Result<PutOutcome, StoreError> {
         self.keep(class, state, |_, class| class).await
     }
 
@@ -170,7 +170,7 @@ impl Store {
         class: NewClass,
         state: ClassState,
         merge: impl FnOnce(NewClass, NewClass) -> NewClass,
-    ) -> Result<Kept, StoreError> {
+    ) -> Result<PutOutcome, StoreError> {
         let mut tx = self.pool.begin().await?;
         // A row that is not there yet cannot be locked.
         sqlx::query!("SELECT pg_advisory_xact_lock(hashtext('caqtus class'), hashtext($1))", class.text.name)
@@ -196,11 +196,11 @@ impl Store {
         };
         put(&mut tx, &whole, &hash, state, evidence.as_ref()).await?;
         tx.commit().await?;
-        Ok(Kept { class: whole, hash, state, changed })
+        Ok(PutOutcome { class: whole, hash, state, changed })
     }
 
     /// Stores a discovered class, or adds its members and proofs to the one of the same name. A changed class is a draft.
-    pub async fn class_extend(&self, class: NewClass) -> Result<Kept, StoreError> {
+    pub async fn class_extend(&self, class: NewClass) -> Result<PutOutcome, StoreError> {
         let absorb = |mut old: NewClass, new| {
             old.absorb(new);
             old
@@ -209,7 +209,7 @@ impl Store {
     }
 
     /// Sets whether a class may be used, and why: a person's decision.
-    pub async fn class_judge(&self, name: &str, state: ClassState, evidence: &Value) -> Result<(), StoreError> {
+    pub async fn class_review(&self, name: &str, state: ClassState, evidence: &Value) -> Result<(), StoreError> {
         sqlx::query!("UPDATE class SET state = $2, evidence = $3 WHERE name = $1", name, state.name(), evidence)
             .execute(&self.pool)
             .await?;

@@ -128,7 +128,7 @@ pub enum Stored {
 
 /// How a request that was sent ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Settled<'a> {
+pub enum ExchangeOutcome<'a> {
     /// With an answer.
     Answered(&'a Value),
     /// For good, without one.
@@ -452,14 +452,14 @@ impl Store {
         &self,
         run: i64,
         request_hash: &str,
-        result: Settled<'_>,
+        result: ExchangeOutcome<'_>,
         at_most: Tally,
         cost: Tally,
     ) -> Result<bool, StoreError> {
         let (state, exchange, error) = match result {
-            Settled::Answered(exchange) => ("answered", Some(storable(exchange.clone())), None),
-            Settled::Failed(error) => ("failed", None, Some(error)),
-            Settled::Open(error) => ("open", None, Some(error)),
+            ExchangeOutcome::Answered(exchange) => ("answered", Some(storable(exchange.clone())), None),
+            ExchangeOutcome::Failed(error) => ("failed", None, Some(error)),
+            ExchangeOutcome::Open(error) => ("open", None, Some(error)),
         };
         let done = sqlx::query!(
             "UPDATE exchange SET state = $2, exchange = $3, error = $4,

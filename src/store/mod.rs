@@ -15,9 +15,9 @@ mod discovery;
 mod snippet;
 
 pub use campaign::CampaignRow;
-pub use class::{ClassState, ClassSummary, Kept, NewClass, NewProof, StoredClass};
+pub use class::{ClassState, ClassSummary, NewClass, NewProof, PutOutcome, StoredClass};
 pub use discovery::{
-    CandidateRow, CandidateVerdict, ExchangeRow, Run, RunClass, SeedRow, Settled, StepRow, Stored, Tally,
+    CandidateRow, CandidateVerdict, ExchangeOutcome, ExchangeRow, Run, RunClass, SeedRow, StepRow, Stored, Tally,
 };
 
 use cluster::Cluster;

@@ -3,7 +3,7 @@
 //! A finding is run on the installed versions after the target; the first of them that does not show it names the fix.
 //! Findings with one fix are likely one bug, and a list of known bugs says which ones have that fix.
 
-use crate::cli::bug::{Look, look_at};
+use crate::cli::bug::{ReplayTarget, look_at};
 use crate::config::{ClassChoice, ExecutorConfig, FINDINGS_PER_CLASS_MAX, HANG_MS, SERVER_RETURN_MS, STATEMENT_LIMITS};
 use crate::dbms::install::{EngineStore, version_key};
 use crate::dbms::target::Target;
@@ -125,7 +125,7 @@ pub(super) fn measure(plan: &Plan) -> anyhow::Result<Outcome> {
     let summary = runtime.block_on(async { hunt(hunt_plan, &mut Notes, stopped).await })?.whole()?;
     let mut fixes: BTreeMap<(Vec<u64>, String), Fix> = BTreeMap::new();
     let found = finding::list(&plan.out)?;
-    let looking = Look { engine: &engine, data_dir: &plan.data_dir, runtime: &runtime };
+    let looking = ReplayTarget { engine: &engine, data_dir: &plan.data_dir, runtime: &runtime };
     for (dir, finding) in &found {
         // Only versions after the target: what an older one lacks says nothing about a fix.
         let later = &versions[bad..];

@@ -382,7 +382,7 @@ const NO_NETWORK: [&str; 14] = [
 /// Runs a command to its end and returns its standard output.
 fn run(command: &mut Command) -> Result<String, InstallError> {
     let tool = command.get_program().to_string_lossy().into_owned();
-    crate::config::withhold(command);
+    crate::config::scrub_env(command);
     let output = command.output().map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => InstallError::NoTool { tool: tool.clone() },
         _ => InstallError::Tool { tool: tool.clone(), source },

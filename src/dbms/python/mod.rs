@@ -2,7 +2,7 @@
 
 use super::{Connection, EngineError, ErrorClass, StatementLimits, number};
 use crate::compare::Row;
-use crate::config::{PASSWORD, withhold};
+use crate::config::{PASSWORD, scrub_env};
 use crate::server::find_program;
 use crate::server::private::{CRASH_SIGNALS, cpu_of_tree};
 use crate::sql::profile::{Profile, Typing};
@@ -233,7 +233,7 @@ impl Python {
             let mut command = Command::new(&self.program);
             command.args(["-c", include_str!("worker.py"), self.profile.python.as_deref().unwrap_or_default()]);
             command.args([self.limits.time_max_ms.to_string(), self.limits.rows_max.to_string()]);
-            withhold(command.env_remove(PASSWORD));
+            scrub_env(command.env_remove(PASSWORD));
             if let Some(module) = &self.module {
                 command.env("PYTHONPATH", module);
             }

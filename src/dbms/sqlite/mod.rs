@@ -254,7 +254,7 @@ impl Connection for Sqlite {
         self.rows_with(sql, &values)
     }
 
-    fn turn(&mut self, switch: &Switch, on: bool) -> Result<(), EngineError> {
+    fn set_switch(&mut self, switch: &Switch, on: bool) -> Result<(), EngineError> {
         let mask = if on { switch.disable_mask } else { 0 };
         // SAFETY: this test control takes the connection and one integer (sqlite3.h).
         unsafe { (self.api.test_control)(TESTCTRL_OPTIMIZATIONS, self.db, mask) };
@@ -361,9 +361,9 @@ mod tests {
         db.execute("CREATE TABLE t(a, b)").expect("creates");
         let with = plan(&mut db);
         let all = Switch { disable_mask: u32::MAX, ..Switch::default() };
-        db.turn(&all, true).expect("turns");
+        db.set_switch(&all, true).expect("turns");
         let without = plan(&mut db);
-        db.turn(&all, false).expect("turns back");
+        db.set_switch(&all, false).expect("turns back");
         assert_ne!(with, without);
         assert_eq!(plan(&mut db), with);
     }

@@ -11,11 +11,11 @@ mod phi;
 mod relation;
 
 use super::{Accepts, Oracle, Registration, Setting, SharedCase, TestDatabase};
-use crate::caq::fill::TableFill;
+use crate::caq::instantiation::TableInstantiation;
 use crate::caq::node::Node;
 use crate::config::matches_glob;
 use crate::generate::database::{Database, Relations, database};
-use crate::generate::expr::{ExprGenerator, Want};
+use crate::generate::expr::{ExprGenerator, ExprSpec};
 use crate::generate::{Capabilities, ColumnInfo, TableInfo};
 use crate::rng::{Rng, chance, pick, stream};
 use crate::sql::profile::{ColumnType, Kind, Profile};
@@ -238,7 +238,7 @@ impl<'a> CoddDatabase<'a> {
             tables: &self.database.tables,
         };
         // No collation may reach the value: what it is folded to has none.
-        let want = Want { kind, null_preserving: false, binary: true, subqueries: chance(rng, 30), depth };
+        let want = ExprSpec { kind, null_preserving: false, binary: true, subqueries: chance(rng, 30), depth };
         generator.generate(scope, want, rng)
     }
 
@@ -248,8 +248,10 @@ impl<'a> CoddDatabase<'a> {
         let table = &self.database.tables[at];
         let drawn = match pick(rng, &self.database.table_fills[at]) {
             None => table.name.clone(),
-            Some(TableFill::Name(name)) => name.clone(),
-            Some(TableFill::Derived(query) | TableFill::Cte { query, .. }) => format!("({query})").into(),
+            Some(TableInstantiation::Name(name)) => name.clone(),
+            Some(TableInstantiation::Derived(query) | TableInstantiation::Cte { query, .. }) => {
+                format!("({query})").into()
+            }
         };
         (drawn, table.name.clone(), table.columns.clone())
     }

@@ -4,7 +4,7 @@
 //! row by its names is refused.
 
 use super::rows::{TABLE, table_info};
-use crate::generate::expr::{ExprGenerator, Want};
+use crate::generate::expr::{ExprGenerator, ExprSpec};
 use crate::generate::{Capabilities, Literals, TableInfo, any_type};
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::{ColumnType, Kind};
@@ -111,7 +111,7 @@ impl Expressions {
         let generator = ExprGenerator { grammar: &self.capabilities.grammar, literals: &literals, tables };
         let kind = if chance(rng, 40) { SqlType::Boolean } else { any_type(rng) };
         let depth = rng.random_range(1..=DEPTH_MAX);
-        let want = Want { kind: Kind::Typed(kind), null_preserving: false, binary: false, subqueries: true, depth };
+        let want = ExprSpec { kind: Kind::Typed(kind), null_preserving: false, binary: false, subqueries: true, depth };
         let node = generator.generate(&self.table, want, rng);
         let mut text = String::new();
         node.render(TABLE, &mut text);

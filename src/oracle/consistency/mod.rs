@@ -11,7 +11,7 @@ mod shrink;
 mod site;
 
 use super::{Accepts, Case, Oracle, Registration, Setting, SharedCase, TestDatabase};
-use crate::caq::fill::Fill;
+use crate::caq::instantiation::Instantiation;
 use crate::config::matches_glob;
 use crate::generate::Capabilities;
 use crate::program::{Assumption, Expected, Program, Relation, Step};
@@ -278,7 +278,7 @@ impl<'a> Case<'a> for ConsistencyCase<'a> {
     fn describe(&self) -> Vec<String> {
         let snippet = self.snippet.clone();
         let columns = snippet.columns.iter().map(|(name, _)| name.as_str().into()).collect();
-        vec![Fill::Snippet { snippet, columns, table: TABLE.into() }.describe()]
+        vec![Instantiation::Snippet { snippet, columns, table: TABLE.into() }.describe()]
     }
 
     fn parts(&self) -> usize {

@@ -353,7 +353,7 @@ impl Check {
                 }
             }
             match answer {
-                Ok(answer) => self.judge(candidate, answer, pool),
+                Ok(answer) => self.settle(candidate, answer, pool),
                 Err(error) if error.class.is_finding() => {
                     self.report.broken.insert(candidate.text, error.to_string());
                 }
@@ -369,7 +369,7 @@ impl Check {
         Ok(())
     }
 
-    fn judge(&mut self, candidate: Candidate, answer: Answer, pool: &mut Pool) {
+    fn settle(&mut self, candidate: Candidate, answer: Answer, pool: &mut Pool) {
         let Candidate { text, signature, class, claimed, value, raises, assumptions } = candidate;
         self.report.expressions += 1;
         let booleans_are_numbers = self.profile.guarantees.contains(&Assumption::BooleanIsOneOrZero);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// The filling of one placeholder, the same for every member of a case.
 #[derive(Debug, Clone)]
-pub enum Fill {
+pub enum Instantiation {
     /// A corpus snippet, with a column of the table for each of its columns.
     Snippet {
         /// The snippet.
@@ -19,12 +19,12 @@ pub enum Fill {
     /// A generated expression.
     Generated(Node),
     /// A table.
-    Table(TableFill),
+    Table(TableInstantiation),
 }
 
 /// The filling of a table placeholder.
 #[derive(Debug, Clone)]
-pub enum TableFill {
+pub enum TableInstantiation {
     /// A table or view by its name.
     Name(Arc<str>),
     /// A query, written where the table stands.
@@ -38,7 +38,7 @@ pub enum TableFill {
     },
 }
 
-impl Fill {
+impl Instantiation {
     /// Appends the expression as it reads where its table is visible as `alias`. The caller supplies parentheses.
     pub fn render_expr(&self, alias: &str, out: &mut String) {
         match self {
@@ -71,8 +71,8 @@ impl Fill {
     /// Appends the table as it reads in a FROM clause, without alias.
     pub fn render_table(&self, out: &mut String) {
         match self {
-            Self::Table(TableFill::Name(name) | TableFill::Cte { name, .. }) => out.push_str(name),
-            Self::Table(TableFill::Derived(query)) => {
+            Self::Table(TableInstantiation::Name(name) | TableInstantiation::Cte { name, .. }) => out.push_str(name),
+            Self::Table(TableInstantiation::Derived(query)) => {
                 out.push('(');
                 out.push_str(query);
                 out.push(')');
