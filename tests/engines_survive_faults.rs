@@ -116,6 +116,50 @@ fn no_value_of_duckdb_is_read_as_null() {
     }
 }
 
+/// Whatever stands beside it: the same value has one form in every result.
+#[test]
+fn values_of_duckdb_are_read_as_it_casts_them_to_text() {
+    let Some(duckdb) = engines::duckdb() else { return };
+    let mut connection = open(&duckdb, &engines::data_dir());
+    for value in [
+        "DATE '2020-02-29'",
+        "DATE '0001-01-01'",
+        "DATE '0044-03-15 (BC)'",
+        "DATE '12020-02-29'",
+        "DATE 'infinity'",
+        "DATE '-infinity'",
+        "TIME '00:00:00'",
+        "TIME '10:02:03.450'",
+        "TIME '23:59:59.999999'",
+        "TIMESTAMP '2020-02-29 12:34:56'",
+        "TIMESTAMP '1969-12-31 23:59:59.000001'",
+        "TIMESTAMP '0044-03-15 (BC) 10:00:00'",
+        "TIMESTAMP '-infinity'",
+        "'2020-01-01 01:02:03'::TIMESTAMP_S",
+        "'1969-01-01 01:02:03.004'::TIMESTAMP_MS",
+        "'2020-01-01 01:02:03.004005006'::TIMESTAMP_NS",
+        "INTERVAL '0 day'",
+        "INTERVAL '1 month'",
+        "INTERVAL '14 months -3 days'",
+        "INTERVAL '-1 day' + INTERVAL '90 minutes'",
+        "INTERVAL '-14 months' - INTERVAL '1.5 seconds'",
+        "INTERVAL '1000 hours'",
+        "'b'::ENUM('a', 'b')",
+        "'00000000-0000-0000-0000-000000000001'::UUID",
+        "'ffffffff-1234-5678-9abc-0123456789ab'::UUID",
+    ] {
+        let rows = connection.rows(&format!("SELECT {value}, ({value})::VARCHAR, [{value}]")).expect(value);
+        assert_eq!(rows[0][0], rows[0][1], "{value}");
+        let Value::Text(text) = &rows[0][1] else { panic!("{value}: {rows:?}") };
+        assert_eq!(rows[0][2], Value::Text([b"[", text.as_slice(), b"]"].concat()), "{value}");
+    }
+    let numbers =
+        "SELECT 1.50::DECIMAL(10, 2), -0.05::DECIMAL(38, 2), 7::DECIMAL(4, 0), 5::UBIGINT, -5::HUGEINT, 5::UHUGEINT";
+    let read = [Value::Real(1.5), Value::Real(-0.05), Value::Int(7), Value::Int(5), Value::Int(-5), Value::Int(5)];
+    assert_eq!(connection.rows(numbers).expect("runs")[0], read);
+    assert_eq!(connection.rows(&format!("{numbers}, [1]")).expect("runs")[0][..6], read);
+}
+
 #[test]
 fn nested_values_of_duckdb_are_read() {
     let Some(duckdb) = engines::duckdb() else { return };
@@ -129,10 +173,10 @@ fn nested_values_of_duckdb_are_read() {
             "{'a': 1, 'b': 'a text of more than twelve bytes', 'c': NULL::INTEGER}",
             "{1, 'a text of more than twelve bytes', NULL}",
         ),
-        ("MAP {'k': 1.50, 'l': -2.25}", "[{'k', 150e-2}, {'l', -225e-2}]"),
+        ("MAP {'k': 1.50, 'l': -2.25}", "[{'k', 1.5}, {'l', -2.25}]"),
         ("array_value(1.5::DOUBLE, NULL)", "[1.5, NULL]"),
         ("union_value(n := 7::TINYINT)", "0:7"),
-        ("[DATE '1970-01-02']", "[1]"),
+        ("[DATE '1970-01-02']", "[1970-01-02]"),
         ("[TRUE]", "[TRUE]"),
         ("[1::HUGEINT << 100]", "[1267650600228229401496703205376]"),
     ];

@@ -6,6 +6,7 @@ use crate::ir::{Aggregate, AggregateFunction as Function, Expr, OrderKey, Type, 
 
 use super::query::order_item;
 use super::select::{AGGREGATES, GROUPINGS, WINDOWS};
+use super::types::adopt;
 use super::{Lowerer, Result, absent, no};
 
 /// An argument as written.
@@ -152,7 +153,7 @@ impl Lowerer<'_> {
         Ok((name, args, ty.unwrap_or(first)))
     }
 
-    fn aggregated(&mut self, name: &str, arg: Expr, is_truth: bool, is_numeric: bool) -> Result<Expr> {
+    fn aggregated(&mut self, name: &str, mut arg: Expr, is_truth: bool, is_numeric: bool) -> Result<Expr> {
         if is_truth {
             return self.truth(arg);
         }
@@ -161,7 +162,10 @@ impl Lowerer<'_> {
         }
         match arg.ty() {
             Type::Boolean => Ok(self.number(arg)),
-            Type::Unknown if name == "sum" => self.convert(arg, &results::sum_of_null()),
+            Type::Unknown if name == "sum" => {
+                adopt(&mut arg, &results::sum_of_null());
+                Ok(arg)
+            }
             Type::Unknown => no(format!("{name} of a bare NULL")),
             ty if ty.is_numeric() => Ok(arg),
             ty => no(format!("{name} of {ty}")),

@@ -267,12 +267,13 @@ fn result(name: &str, args: &[Expr]) -> Result<(String, Type)> {
                 | "space" | "split_part" | "overlay" | "insert" | "soundex" => Type::Text,
                 "char_length" | "length" | "len" | "octet_length" | "bit_length" | "position" | "instr" | "strpos"
                 | "locate" | "ascii" | "unicode" | "year" | "month" | "day" | "hour" | "minute" | "quarter"
-                | "week" | "dayofweek" | "dayofmonth" | "dayofyear" | "weekday" | "datediff" | "crc32"
-                | "bit_count" => Type::Integer,
-                "second" | "unix_timestamp" => Type::Decimal,
-                "date_sub" | "date_add" | "add_months" | "date_trunc" | "adddate" | "subdate" | "timestampadd" => {
-                    moved()
+                | "week" | "dayofweek" | "dayofmonth" | "dayofyear" | "weekday" | "datediff" | "bit_count" => {
+                    Type::Integer
                 }
+                "second" | "unix_timestamp" => Type::Decimal,
+                // In PostgreSQL from version 16 date_add(timestamptz, interval) is a function, whose result is an instant.
+                "date_add" => Type::opaque(),
+                "date_sub" | "add_months" | "date_trunc" | "adddate" | "subdate" | "timestampadd" => moved(),
                 "last_day" | "to_date" | "makedate" => Type::Date,
                 "from_unixtime" => Type::Timestamp,
                 "starts_with" | "ends_with" | "contains" | "regexp_like" => Type::Boolean,

@@ -293,11 +293,16 @@ impl Lowerer<'_> {
             return Ok(rounded(expr, to));
         }
         match (&ty, target) {
+            (a, b) if a == b => Ok(expr),
             (Type::Unknown, _) => {
                 adopt(&mut expr, target);
-                Ok(expr)
+                // A column of bare NULLs has a type of its own: a text in PostgreSQL and MariaDB, whole in DuckDB.
+                if expr.ty() == Type::Unknown {
+                    no(format!("a column of bare NULLs beside a {target}"))
+                } else {
+                    Ok(expr)
+                }
             }
-            (a, b) if a == b => Ok(expr),
             (Type::Boolean, t) if t.is_numeric() => Ok(self.number(expr)),
             (Type::Date, Type::Moment) => Ok(expr),
             (Type::Text, t) if is_temporal(t) => match &expr {

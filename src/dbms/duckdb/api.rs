@@ -30,22 +30,23 @@ impl Default for QueryResult {
     }
 }
 
-/// A text with its length.
+/// A day of the calendar.
 #[repr(C)]
-pub(super) struct Text {
-    /// To be freed.
-    pub(super) data: *mut c_char,
-    /// Bytes.
-    pub(super) size: u64,
+pub(super) struct Date {
+    /// 0 is the year before 1.
+    pub(super) year: i32,
+    pub(super) month: i8,
+    pub(super) day: i8,
 }
 
-/// Bytes with their length.
+/// A time of day.
 #[repr(C)]
-pub(super) struct Blob {
-    /// To be freed.
-    pub(super) data: *mut c_void,
-    /// Bytes.
-    pub(super) size: u64,
+pub(super) struct Time {
+    pub(super) hour: i8,
+    pub(super) minute: i8,
+    pub(super) second: i8,
+    /// Microseconds.
+    pub(super) micros: i32,
 }
 
 /// A database.
@@ -109,14 +110,7 @@ api! {
     destroy_result = "duckdb_destroy_result": fn(*mut QueryResult);
     result_error = "duckdb_result_error": fn(*mut QueryResult) -> *const c_char;
     column_count = "duckdb_column_count": fn(*mut QueryResult) -> u64;
-    column_type = "duckdb_column_type": fn(*mut QueryResult, u64) -> c_int;
     row_count = "duckdb_row_count": fn(*mut QueryResult) -> u64;
-    value_is_null = "duckdb_value_is_null": fn(*mut QueryResult, u64, u64) -> bool;
-    value_boolean = "duckdb_value_boolean": fn(*mut QueryResult, u64, u64) -> bool;
-    value_int64 = "duckdb_value_int64": fn(*mut QueryResult, u64, u64) -> i64;
-    value_double = "duckdb_value_double": fn(*mut QueryResult, u64, u64) -> f64;
-    value_string = "duckdb_value_string": fn(*mut QueryResult, u64, u64) -> Text;
-    value_blob = "duckdb_value_blob": fn(*mut QueryResult, u64, u64) -> Blob;
     free = "duckdb_free": fn(*mut c_void);
     fetch_chunk = "duckdb_fetch_chunk": fn(QueryResult) -> Chunk;
     destroy_chunk = "duckdb_destroy_data_chunk": fn(*mut Chunk);
@@ -133,6 +127,9 @@ api! {
     struct_child_count = "duckdb_struct_type_child_count": fn(LogicalType) -> u64;
     decimal_internal_type = "duckdb_decimal_internal_type": fn(LogicalType) -> c_int;
     decimal_scale = "duckdb_decimal_scale": fn(LogicalType) -> u8;
+    from_date = "duckdb_from_date": fn(i32) -> Date;
+    from_time = "duckdb_from_time": fn(i64) -> Time;
     enum_internal_type = "duckdb_enum_internal_type": fn(LogicalType) -> c_int;
+    enum_text = "duckdb_enum_dictionary_value": fn(LogicalType, u64) -> *mut c_char;
     destroy_logical_type = "duckdb_destroy_logical_type": fn(*mut LogicalType);
 }

@@ -11,13 +11,13 @@ mod vectors;
 
 pub use api::LoadError;
 
-use super::{Connection, EngineError, ErrorClass, StatementLimits, count_of, number};
+use super::{Connection, EngineError, ErrorClass, StatementLimits, count_of};
 use crate::clock;
 use crate::compare::Row;
 use crate::sql::profile::Profile;
 use crate::sql::types::{SqlType, Value};
 use api::{Api, Database, Handle, QueryResult};
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString};
 use std::path::Path;
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -191,44 +191,6 @@ fn code_of(message: &str) -> String {
     }
 }
 
-/// Reads one cell.
-///
-/// # Safety
-/// The result is of a query that succeeded, and row and column are within it.
-unsafe fn cell(api: &Api, result: *mut QueryResult, kind: c_int, column: u64, row: u64) -> Value {
-    // SAFETY: the caller's promise; what the library allocates is copied and freed.
-    unsafe {
-        if (api.value_is_null)(result, column, row) {
-            return Value::Null;
-        }
-        let bytes = |data: *const u8, size: u64| {
-            let size = usize::try_from(size).unwrap_or(0);
-            if data.is_null() { Vec::new() } else { std::slice::from_raw_parts(data, size).to_vec() }
-        };
-        let text = || {
-            let text = (api.value_string)(result, column, row);
-            let copy = bytes(text.data.cast(), text.size);
-            (api.free)(text.data.cast());
-            copy
-        };
-        // The numbers of `duckdb_type` (duckdb.h).
-        match kind {
-            1 => Value::Bool((api.value_boolean)(result, column, row)),
-            2..=8 => Value::Int((api.value_int64)(result, column, row)),
-            10 | 11 => Value::Real((api.value_double)(result, column, row)),
-            // UBIGINT, HUGEINT, DECIMAL, UHUGEINT
-            9 | 16 | 19 | 32 => number(&String::from_utf8_lossy(&text())),
-            18 => {
-                let blob = (api.value_blob)(result, column, row);
-                let copy = bytes(blob.data.cast(), blob.size);
-                (api.free)(blob.data);
-                Value::Blob(copy)
-            }
-            _ => Value::Text(text()),
-        }
-    }
-}
-
 impl Connection for DuckDb {
     fn version(&self) -> String {
         version_of(&self.api)
@@ -268,19 +230,12 @@ impl Connection for DuckDb {
     fn rows(&mut self, sql: &str) -> Result<Vec<Row>, EngineError> {
         let limits = self.limits;
         self.run(sql, |api, result| {
-            let result = ptr::from_mut(result);
-            // SAFETY: the result is of a query that succeeded, and the loops stay within it.
+            // SAFETY: the result is of a query that succeeded.
             unsafe {
-                let (columns, rows) = ((api.column_count)(result), (api.row_count)(result));
-                if rows > limits.rows_max {
+                if (api.row_count)(result) > limits.rows_max {
                     return Err(EngineError::too_many_rows(limits));
                 }
-                let kinds: Vec<c_int> = (0..columns).map(|column| (api.column_type)(result, column)).collect();
-                if !kinds.iter().copied().all(vectors::is_plain) {
-                    return vectors::rows(api, &mut *result);
-                }
-                let row = |row| (0..).zip(&kinds).map(|(column, kind)| cell(api, result, *kind, column, row)).collect();
-                Ok((0..rows).map(row).collect())
+                vectors::rows(api, result)
             }
         })?
     }

@@ -1,26 +1,20 @@
-//! Results with nested values, read from the engine's vectors.
+//! Rows of results, read from the engine's vectors.
 //!
-//! The functions that read one cell know no lists, structs, maps, arrays and unions: of such a column they give empty
-//! texts, and nothing of the columns behind it. The layout of vectors is that of
-//! <https://duckdb.org/docs/stable/clients/c/vector>.
+//! The engine's functions that read one cell know no lists, structs, ENUMs and UUIDs, and take some of them for NULL. The
+//! layout of vectors is that of <https://duckdb.org/docs/stable/clients/c/vector>. Dates, times and numbers are written as
+//! the engine casts them to text.
 
-use super::api::{Api, LogicalType, QueryResult, Vector};
+use super::api::{Api, Date, LogicalType, QueryResult, Time, Vector};
 use crate::compare::Row;
-use crate::dbms::{EngineError, ErrorClass};
+use crate::dbms::{EngineError, ErrorClass, number};
 use crate::sql::types::Value;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::fmt::Write as _;
 
 /// Bytes of a nested value's text, about.
 const BYTES_MAX: usize = 1_000_000;
 
-/// Whether cells of a type, by its number in `duckdb_type` (duckdb.h), can be read one by one. ENUM, UUID and
-/// the timestamps of other units and with a time zone cannot: such a cell seems to be NULL, or reading it ends the process.
-pub(super) fn is_plain(kind: c_int) -> bool {
-    matches!(kind, 1..=19 | 32)
-}
-
-/// All rows of a result, no cell of which was read.
+/// All rows of a result.
 ///
 /// # Safety
 /// The result is of a query that succeeded.
@@ -89,6 +83,8 @@ impl<'a> Reader<'a> {
                 8 => Value::Int(self.at::<u32>(row).into()),
                 10 => Value::Real(self.at::<f32>(row).into()),
                 11 => Value::Real(self.at(row)),
+                // UBIGINT, HUGEINT, DECIMAL, UHUGEINT
+                9 | 16 | 19 | 32 => number(&self.digits(row)),
                 17 => Value::Text(self.bytes(row)),
                 18 => Value::Blob(self.bytes(row)),
                 _ => {
@@ -114,28 +110,52 @@ impl<'a> Reader<'a> {
                 // -0.0 equals 0.0.
                 10 => write!(out, "{:?}", f64::from(self.at::<f32>(row)) + 0.0),
                 11 => write!(out, "{:?}", self.at::<f64>(row) + 0.0),
-                9 | 30 => write!(out, "{}", self.at::<u64>(row)),
-                // Dates and times as numbers of their units.
-                13 => write!(out, "{}", self.at::<i32>(row)),
-                12 | 14 | 20..=22 | 31 => write!(out, "{}", self.at::<i64>(row)),
+                9 | 16 | 19 | 32 => {
+                    // Equal decimals of two scales have one text.
+                    let digits = self.digits(row);
+                    let short = if digits.contains('.') { digits.trim_end_matches('0') } else { &digits };
+                    out.push_str(short.trim_end_matches('.'));
+                    Ok(())
+                }
+                13 => {
+                    self.write_date(self.at(row), out);
+                    Ok(())
+                }
+                14 => {
+                    self.write_time(self.at(row), 0, out);
+                    Ok(())
+                }
+                // TIMESTAMP, _S, _MS, _NS, and with time zone
+                12 | 20..=22 | 31 => {
+                    self.write_timestamp(self.at(row), out);
+                    Ok(())
+                }
                 15 => {
-                    let [months_and_days, micros] = self.at::<[i64; 2]>(row);
-                    write!(out, "{months_and_days}:{micros}")
+                    let [months, days] = self.at::<[i32; 4]>(row).first_chunk().copied().unwrap_or_default();
+                    let [_, micros] = self.at::<[i64; 2]>(row);
+                    write_interval(months, days, micros, out);
+                    Ok(())
                 }
-                16 | 27 => write!(out, "{}", i128::from_le_bytes(self.at(row))),
-                32 => write!(out, "{}", u128::from_le_bytes(self.at(row))),
-                19 => {
-                    let unscaled = match (self.api.decimal_internal_type)(self.ty) {
-                        16 => i128::from_le_bytes(self.at(row)),
-                        kind => self.integer(kind, row).into(),
+                // The first bit is turned, so that UUIDs sort as numbers do.
+                27 => {
+                    let hex = format!("{:032x}", u128::from_le_bytes(self.at(row)) ^ (1 << 127));
+                    write!(out, "{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+                }
+                // TIMETZ
+                30 => write!(out, "{}", self.at::<u64>(row)),
+                23 => {
+                    let at = match (self.api.enum_internal_type)(self.ty) {
+                        6 => self.at::<u8>(row).into(),
+                        7 => self.at::<u16>(row).into(),
+                        _ => self.at::<u32>(row),
                     };
-                    write!(out, "{unscaled}e-{}", (self.api.decimal_scale)(self.ty))
+                    let text = (self.api.enum_text)(self.ty, at.into());
+                    if !text.is_null() {
+                        out.push_str(&CStr::from_ptr(text).to_string_lossy());
+                        (self.api.free)(text.cast());
+                    }
+                    Ok(())
                 }
-                23 => match (self.api.enum_internal_type)(self.ty) {
-                    6 => write!(out, "{}", self.at::<u8>(row)),
-                    7 => write!(out, "{}", self.at::<u16>(row)),
-                    _ => write!(out, "{}", self.at::<u32>(row)),
-                },
                 // LIST, and MAP, which is a list of keys with values
                 24 | 26 => {
                     let [offset, length] = self.at::<[u64; 2]>(row);
@@ -172,6 +192,76 @@ impl<'a> Reader<'a> {
             };
             Ok(())
         }
+    }
+
+    /// An exact number.
+    unsafe fn digits(&self, row: u64) -> String {
+        // SAFETY: as above.
+        unsafe {
+            let (unscaled, scale) = match self.kind {
+                9 => (self.at::<u64>(row).into(), 0),
+                32 => return u128::from_le_bytes(self.at(row)).to_string(),
+                16 => (i128::from_le_bytes(self.at(row)), 0),
+                _ => {
+                    let unscaled = match (self.api.decimal_internal_type)(self.ty) {
+                        16 => i128::from_le_bytes(self.at(row)),
+                        kind => self.integer(kind, row).into(),
+                    };
+                    (unscaled, usize::from((self.api.decimal_scale)(self.ty)))
+                }
+            };
+            let mut digits = format!("{:0width$}", unscaled.unsigned_abs(), width = scale + 1);
+            if scale > 0 {
+                digits.insert(digits.len() - scale, '.');
+            }
+            if unscaled < 0 { format!("-{digits}") } else { digits }
+        }
+    }
+
+    /// So many days after 1970-01-01.
+    unsafe fn write_date(&self, days: i32, out: &mut String) {
+        if days.unsigned_abs() == i32::MAX.unsigned_abs() {
+            out.push_str(if days < 0 { "-infinity" } else { "infinity" });
+            return;
+        }
+        // SAFETY: a function of the number.
+        let Date { year, month, day } = unsafe { (self.api.from_date)(days) };
+        let (year, era) = if year > 0 { (year, "") } else { (1 - year, " (BC)") };
+        let _ = write!(out, "{year:04}-{month:02}-{day:02}{era}");
+    }
+
+    /// So many microseconds, and nanoseconds, after midnight.
+    unsafe fn write_time(&self, micros: i64, nanos: i64, out: &mut String) {
+        // SAFETY: a function of the number.
+        let Time { hour, minute, second, micros } = unsafe { (self.api.from_time)(micros) };
+        let _ = write!(out, "{hour:02}:{minute:02}:{second:02}");
+        let fraction = format!(".{micros:06}{nanos:03}");
+        out.push_str(fraction.trim_end_matches('0').trim_end_matches('.'));
+    }
+
+    /// So many units of the vector's type after 1970-01-01.
+    unsafe fn write_timestamp(&self, units: i64, out: &mut String) {
+        const DAY: i128 = 86_400_000_000_000;
+        if units.unsigned_abs() == i64::MAX.unsigned_abs() {
+            out.push_str(if units < 0 { "-infinity" } else { "infinity" });
+            return;
+        }
+        let nanos = i128::from(units)
+            * match self.kind {
+                20 => 1_000_000_000,
+                21 => 1_000_000,
+                22 => 1,
+                _ => 1_000,
+            };
+        let (days, rest) = (nanos.div_euclid(DAY), i64::try_from(nanos.rem_euclid(DAY)).unwrap_or_default());
+        // SAFETY: functions of numbers.
+        unsafe {
+            self.write_date(i32::try_from(days).unwrap_or(i32::MAX), out);
+            out.push(' ');
+            self.write_time(rest / 1000, rest % 1000, out);
+        }
+        // An instant, whatever the time zone of the session.
+        out.push_str(if self.kind == 31 { "+00" } else { "" });
     }
 
     unsafe fn write_all(&self, rows: std::ops::Range<u64>, out: &mut String) -> Result<(), EngineError> {
@@ -231,6 +321,26 @@ impl<'a> Reader<'a> {
             std::slice::from_raw_parts(data, length).to_vec()
         }
     }
+}
+
+/// An interval as the engine writes it: in years, months, days, and a time.
+fn write_interval(months: i32, days: i32, micros: i64, out: &mut String) {
+    let mut parts = Vec::new();
+    for (number, unit) in [(months / 12, "year"), (months % 12, "month"), (days, "day")] {
+        match number {
+            0 => {}
+            1 | -1 => parts.push(format!("{number} {unit}")),
+            _ => parts.push(format!("{number} {unit}s")),
+        }
+    }
+    if micros != 0 || parts.is_empty() {
+        let (sign, micros) = (if micros < 0 { "-" } else { "" }, micros.unsigned_abs());
+        let (seconds, fraction) = (micros / 1_000_000, format!(".{:06}", micros % 1_000_000));
+        let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        let fraction = fraction.trim_end_matches('0').trim_end_matches('.');
+        parts.push(format!("{sign}{hours:02}:{minutes:02}:{seconds:02}{fraction}"));
+    }
+    out.push_str(&parts.join(" "));
 }
 
 fn index(row: u64) -> usize {
