@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::Duration;
 use thiserror::Error;
 use wildmatch::WildMatchPattern;
 
@@ -32,6 +33,9 @@ pub const START_MS: u64 = 120_000;
 
 /// Runs of a case that the reducer may make per finding.
 pub const REDUCE_ATTEMPTS_MAX: usize = 600;
+
+/// In how many of a hundred fillings a corpus snippet is taken, unless somebody says otherwise.
+pub const SNIPPET_PERCENT: u32 = 35;
 
 /// Failures of one class and kind that one executor reduces and reports; all are counted.
 pub const FINDINGS_PER_CLASS_MAX: usize = 12;
@@ -137,33 +141,81 @@ pub struct UnsupportedSubquery {
     pub why: String,
 }
 
-/// What an executor process needs to know. Handed over as JSON on its standard input.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ExecutorConfig {
+/// What a campaign runs. It makes the same cases on every machine that has the engine's version and the files that are named.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CampaignSpec {
     /// The target, as the user named it.
     pub dbms: String,
-    /// Where installed engines and caches are.
-    pub data_dir: PathBuf,
-    /// Where findings are written.
-    pub out_dir: PathBuf,
-    /// The campaign's seed.
+    /// The seed.
     pub seed: u64,
     /// What is tested.
+    #[serde(flatten)]
     pub choice: ClassChoice,
     /// In how many of a hundred fillings a corpus snippet is taken.
     pub snippet_percent: u32,
-    /// Failures of one class and kind reduced and reported per executor.
-    pub findings_per_class_max: usize,
-    /// Findings that the campaign has already; they count towards the limits.
-    pub known: Vec<String>,
-    /// What the target's builds are known not to take; `None` for runs that must not depend on earlier ones, nor add to it.
+    /// What was known when it began that the target's builds do not take; `None` for campaigns that must not depend on
+    /// earlier ones, nor add to what is known.
     #[serde(default)]
     pub learned: Option<Vec<UnsupportedSubquery>>,
-    /// The flight recorder's file.
-    pub recorder: PathBuf,
-    /// Milliseconds after its start at which an executor ends by itself, also amid a reduction.
+    /// When it ends, and what of its findings is kept.
     #[serde(default)]
-    pub time_left_ms: Option<u64>,
+    pub limits: CampaignLimits,
+}
+
+impl CampaignSpec {
+    /// Everything that ships, with the usual limits, independent of earlier campaigns.
+    pub fn new(dbms: impl Into<String>, seed: u64) -> Self {
+        Self {
+            dbms: dbms.into(),
+            seed,
+            choice: ClassChoice::default(),
+            snippet_percent: SNIPPET_PERCENT,
+            learned: None,
+            limits: CampaignLimits::default(),
+        }
+    }
+}
+
+/// When a campaign ends, and what of its findings is kept. Nothing of it changes its cases.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CampaignLimits {
+    /// Cases, over all hunts that go on with the campaign.
+    pub cases_max: Option<u64>,
+    /// Milliseconds of each hunt.
+    pub time_max_ms: Option<u64>,
+    /// Failures of one class and kind reduced and reported per executor.
+    pub findings_per_class_max: usize,
+    /// Milliseconds after which a statement that still runs, despite the limits inside the engine, is a hang.
+    pub hang_after_ms: u64,
+}
+
+impl Default for CampaignLimits {
+    fn default() -> Self {
+        Self {
+            cases_max: None,
+            time_max_ms: None,
+            findings_per_class_max: FINDINGS_PER_CLASS_MAX,
+            hang_after_ms: HANG_MS,
+        }
+    }
+}
+
+impl CampaignLimits {
+    /// The longest that a hunt may take.
+    pub fn time_max(&self) -> Option<Duration> {
+        self.time_max_ms.map(Duration::from_millis)
+    }
+
+    /// After how long a statement is a hang.
+    pub fn hang_after(&self) -> Duration {
+        Duration::from_millis(self.hang_after_ms)
+    }
+}
+
+/// A duration in milliseconds, as limits are written down.
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The variable that holds a model's key, once it is known.

@@ -4,16 +4,18 @@
 //!
 //! ```text
 //! cli
-//!  └─ discover
-//!       └─ hunt, store
-//!            └─ triage
-//!                 └─ interpret, corpus
-//!                      └─ dbms, oracle
-//!                           └─ catalogue, generate, plan, program, llm, server
-//!                                └─ caq, compare
-//!                                     └─ sql, config, clock, rng
+//!  └─ app
+//!       └─ discover
+//!            └─ hunt, store
+//!                 └─ triage
+//!                      └─ interpret, corpus
+//!                           └─ dbms, oracle
+//!                                └─ catalogue, generate, plan, program, llm, server
+//!                                     └─ caq, compare
+//!                                          └─ sql, config, clock, rng
 //! ```
 
+pub mod app;
 pub mod caq;
 pub mod catalogue;
 pub mod cli;

@@ -53,6 +53,7 @@ const PROGRAM: Crate = Crate {
         &["triage"],
         &["hunt", "store"],
         &["discover"],
+        &["app"],
         &["cli"],
     ],
     allowed: &[("config", "dbms")],

@@ -2,10 +2,11 @@
 
 use super::{ChoiceArgs, Common};
 use crate::catalogue;
-use crate::config::{CASES_PER_BLOCK, ExecutorConfig, FINDINGS_PER_CLASS_MAX};
+use crate::config::{CASES_PER_BLOCK, CampaignSpec, SNIPPET_PERCENT};
 use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
 use crate::hunt::learned;
+use crate::hunt::protocol::{ExecutorConfig, WorkerEnvironment};
 use crate::triage::finding::script;
 use anyhow::Context as _;
 use clap::Args;
@@ -34,7 +35,7 @@ pub(super) struct CaseArgs {
     #[command(flatten)]
     choice: ChoiceArgs,
     /// Share of placeholders filled from the corpus, as in the campaign
-    #[arg(long, value_name = "PERCENT", default_value_t = 35)]
+    #[arg(long, value_name = "PERCENT", default_value_t = SNIPPET_PERCENT)]
     snippets: u32,
     #[command(flatten)]
     common: Common,
@@ -45,19 +46,21 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
     super::open_apart(&target, &args.common)?;
     let scratch = std::env::temp_dir().join(format!("caqtus-case-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
-    let mut executor = Executor::new(ExecutorConfig {
-        dbms: target.to_string(),
-        data_dir: args.common.data_dir(),
-        out_dir: PathBuf::new(),
-        seed: args.seed,
+    let data_dir = args.common.data_dir();
+    let spec = CampaignSpec {
         choice: args.choice.choice(),
         snippet_percent: args.snippets,
-        findings_per_class_max: FINDINGS_PER_CLASS_MAX,
+        learned: Some(learned::read(&data_dir, &target.to_string())),
+        ..CampaignSpec::new(target.to_string(), args.seed)
+    };
+    let environment = WorkerEnvironment {
+        data_dir,
+        out_dir: PathBuf::new(),
         known: Vec::new(),
-        learned: Some(learned::read(&args.common.data_dir(), &target.to_string())),
         recorder: scratch.join("recorder"),
         time_left_ms: None,
-    })?;
+    };
+    let mut executor = Executor::new(ExecutorConfig { spec, environment })?;
     let profile = catalogue::profile(target.dialect())?;
     let cases = args.case.map_or(0..CASES_PER_BLOCK, |case| case..case + 1);
     let mut shown: Vec<String> = Vec::new();

@@ -1,16 +1,16 @@
 //! `caqtus execute`: the executor process. Hidden; the supervisor starts it.
 
-use super::bug::Replayed;
 use super::{COULD_NOT_RUN, Common};
+use crate::app::finding::Replayed;
 use crate::catalogue;
-use crate::config::{CLOSING_MS, ExecutorConfig, HANG_MS, STATEMENT_LIMITS};
+use crate::config::{CLOSING_MS, HANG_MS, STATEMENT_LIMITS};
 use crate::dbms::StatementLimits;
 use crate::dbms::target::Target;
 use crate::discover::trial::try_query;
 use crate::hunt::executor::Executor;
 use crate::hunt::if_full;
 use crate::hunt::probe::Opening;
-use crate::hunt::protocol::{Order, Report};
+use crate::hunt::protocol::{ExecutorConfig, Order, Report};
 use crate::hunt::recorder::{NO_BLOCK, Recorder, SETUP};
 use crate::hunt::replay::OPENED;
 use crate::hunt::scripts::{self, Said};

@@ -5,20 +5,21 @@ use super::{
     COULD_NOT_RUN, ChoiceArgs, Common, FOUND, FOUND_AND_BROKEN, StoreArgs, TARGETS, TOO_LITTLE, output, parse_duration,
     printable,
 };
-use crate::catalogue::{self, print_snippets};
+use crate::app;
+use crate::app::campaign::{self, CampaignJson, CampaignVerdict, Demands, Ended};
 use crate::clock;
-use crate::config::{CatalogueSource, ExecutorConfig, FINDINGS_PER_CLASS_MAX, TESTED_CASES_MIN, VOID_PERCENT_MAX};
+use crate::config::{
+    CampaignLimits, CampaignSpec, FINDINGS_PER_CLASS_MAX, SNIPPET_PERCENT, TESTED_CASES_MIN, VOID_PERCENT_MAX, millis,
+};
 use crate::dbms::postgres::without_password;
 use crate::dbms::target::Target;
-use crate::hunt::campaign;
+use crate::hunt;
 use crate::hunt::protocol::Ready;
-use crate::hunt::stats::{LEFT_OUT, Messages, NOT_TRIED, OracleStats, Outcomes, REPLACED, Stats};
-use crate::hunt::supervisor::{self, HuntPlan, Progress, Summary};
-use crate::store::{CampaignRow, ClassState, Store};
-use crate::triage::finding::{Finding, FoundReport, shell_word};
-use anyhow::{Context as _, anyhow, bail};
+use crate::hunt::stats::{LEFT_OUT, NOT_TRIED, OracleStats, REPLACED, Stats};
+use crate::hunt::supervisor::{self, HuntEnvironment, HuntPlan, Progress, Summary};
+use crate::triage::finding::{FoundReport, shell_word};
+use anyhow::anyhow;
 use clap::Args;
-use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -65,7 +66,7 @@ pub(super) struct HuntArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     workers: Option<u16>,
     /// Share of placeholders filled from the snippet corpus rather than generated
-    #[arg(long, value_name = "PERCENT", default_value_t = 35, value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "PERCENT", default_value_t = SNIPPET_PERCENT, value_parser = clap::value_parser!(u32).range(0..=100))]
     snippets: u32,
     /// Use the released classes and the snippets of the store, and record the campaign and its findings there
     #[arg(long, conflicts_with_all = ["catalogue", "proofs"])]
@@ -111,84 +112,80 @@ pub(super) fn run(args: HuntArgs) -> anyhow::Result<ExitCode> {
     if let (Err(error), true) = (&result, as_json) {
         // It did not begin, which machines read in the same place.
         let nothing = Summary::nothing(&dbms, seed.unwrap_or(0));
-        println!("{}", serde_json::to_string(&json(&nothing, "broken", Some(error)))?);
+        println!("{}", serde_json::to_string(&CampaignJson::not_begun(&nothing, error))?);
     }
     result
 }
 
 fn hunt(args: HuntArgs) -> anyhow::Result<ExitCode> {
-    let target: Target = match (&args.dbms, args.resume) {
-        (None, true) => campaign::target(&args.out)?.parse()?,
-        (named, _) => named.as_deref().unwrap_or("sqlite").parse()?,
+    let mut spec = match (&args.dbms, args.resume) {
+        (None, true) => hunt::campaign::spec(&args.out)?,
+        (named, _) => {
+            CampaignSpec::new(named.as_deref().unwrap_or("sqlite"), args.seed.unwrap_or_else(clock::unix_nanos))
+        }
     };
-    let interrupted = campaign::interrupted(&args.out);
+    let target: Target = spec.dbms.parse()?;
+    // Without its password.
+    spec.dbms = target.to_string();
+    spec.limits = CampaignLimits {
+        cases_max: args.cases,
+        time_max_ms: args.time.map(millis),
+        findings_per_class_max: args.keep,
+        hang_after_ms: millis(args.hang_after),
+    };
+    let interrupted = hunt::campaign::interrupted(&args.out);
     let runtime = super::runtime()?;
-    let mut choice = args.choice.choice();
     let store = if args.store { Some(runtime.block_on(args.server.open(&args.common))?) } else { None };
-    if let Some(store) = store.as_ref().filter(|_| !args.resume) {
-        choice.source = runtime.block_on(from_store(store, target.dialect(), &args.out))?;
-    }
-    if choice.source.proofs.is_some() {
-        for stale in catalogue::load_matching(&choice.source, &choice.classes)?.stale {
+    if !args.resume {
+        spec.snippet_percent = args.snippets;
+        spec.choice = args.choice.choice();
+        if let Some(store) = &store {
+            spec.choice.source = runtime.block_on(campaign::released(store, target.dialect(), &args.out))?;
+        }
+        for stale in campaign::stale_proofs(&spec.choice)? {
             eprintln!("{}", printable(&stale.to_string()));
         }
     }
-    let classes = format!("{:?} {}", choice.classes, choice.assumed);
-    let plan = HuntPlan {
-        executor: ExecutorConfig {
-            dbms: target.to_string(),
-            data_dir: args.common.data_dir(),
-            out_dir: args.out.clone(),
-            seed: args.seed.unwrap_or_else(clock::unix_nanos),
-            choice,
-            snippet_percent: args.snippets,
-            findings_per_class_max: args.keep,
-            known: Vec::new(),
-            learned: Some(Vec::new()),
-            recorder: PathBuf::new(),
-            time_left_ms: None,
-        },
-        workers: args.workers.map_or_else(cores, usize::from),
-        time_max: args.time,
-        cases_max: args.cases,
-        hang_after: args.hang_after,
-        return_max: args.wait_for_server,
-        resume: args.resume,
+    let environment = HuntEnvironment {
+        data_dir: args.common.data_dir(),
+        out_dir: args.out.clone(),
+        workers: args.workers.map_or_else(app::cores, usize::from),
+        server_return_max: args.wait_for_server,
     };
+    let plan = HuntPlan { spec, environment, resume: args.resume };
     let mut display = Display(ProgressLine::new(args.quiet));
     if interrupted && !args.resume {
         display.note(
             "the last hunt in this directory was cut short; its findings are kept, and --resume goes on with it later",
         );
     }
-    let mut summary = runtime.block_on(async { supervisor::hunt(plan, &mut display, interrupts()).await })?;
-    display.0.finish();
-    let too_little = too_little(&summary.stats.outcomes, args.min_cases, args.max_void);
-    let found = !summary.findings.is_empty() || summary.stats.outcomes.fail > 0;
-    let ending = |broken: bool| match (broken, found) {
-        (true, true) => (FOUND_AND_BROKEN, "bugs-then-broken"),
-        (true, false) => (COULD_NOT_RUN, "broken"),
-        (false, true) => (FOUND, "bugs"),
-        (false, false) if too_little.is_some() => (TOO_LITTLE, "too-little-tested"),
-        (false, false) => (0, "clean"),
+    let demands = Demands { cases_min: args.min_cases, void_percent_max: args.max_void };
+    let ended = runtime.block_on(async {
+        let ended = campaign::run(plan, demands, store.as_ref(), &mut display, interrupts()).await;
+        display.0.finish();
+        if let Some(store) = store {
+            store.close().await;
+        }
+        ended
+    })?;
+    let code = match ended.verdict() {
+        CampaignVerdict::Clean => 0,
+        CampaignVerdict::Bugs => FOUND,
+        CampaignVerdict::Broken => COULD_NOT_RUN,
+        CampaignVerdict::BugsThenBroken => FOUND_AND_BROKEN,
+        CampaignVerdict::TooLittleTested => TOO_LITTLE,
     };
-    let mut error = summary.error.take().map(anyhow::Error::from);
-    if let Some(store) = store {
-        let recorded =
-            runtime.block_on(record(store, &classes, &json(&summary, ending(error.is_some()).1, error.as_ref())));
-        error = error.or(recorded.err());
-    }
-    let (code, verdict) = ending(error.is_some());
     // Before anything is printed: whoever reads that may stop reading.
     output::ends_with(code);
+    let Ended { summary, too_little, error } = &ended;
     // Of a hunt that broke before it did anything, the error says it all.
-    let text =
-        if error.is_none() || found || summary.stats.outcomes.cases() > 0 { text(&summary) } else { String::new() };
+    let says_something = error.is_none() || ended.found() || summary.stats.outcomes.cases() > 0;
+    let text = if says_something { text(summary) } else { String::new() };
     if args.json {
         if !args.quiet {
             eprint!("{text}");
         }
-        println!("{}", serde_json::to_string(&json(&summary, verdict, error.as_ref()))?);
+        println!("{}", serde_json::to_string(&ended.json())?);
     } else {
         print!("{text}");
     }
@@ -196,160 +193,9 @@ fn hunt(args: HuntArgs) -> anyhow::Result<ExitCode> {
         super::say(&anyhow!("nothing was found, which means little: {why}"));
     }
     if let Some(error) = error {
-        super::say(&error);
+        super::say(error);
     }
     Ok(ExitCode::from(code))
-}
-
-/// Why nothing can be concluded from a hunt that found nothing.
-fn too_little(outcomes: &Outcomes, min_cases: u64, max_void: u8) -> Option<String> {
-    let (tested, void, all) = (outcomes.pass + outcomes.fail, outcomes.skipped + outcomes.warning, outcomes.cases());
-    if tested < min_cases {
-        return Some(format!("{tested} cases passed or failed, and --min-cases asks for {min_cases}"));
-    }
-    let too_many = u128::from(void) * 100 > u128::from(all) * u128::from(max_void);
-    too_many.then(|| format!("{void} of {all} cases are void, more than the {max_void} % of --max-void"))
-}
-
-/// Writes the released classes to files beside the findings: executors need no store, and a campaign that goes on keeps
-/// its classes.
-async fn from_store(store: &Store, dialect: &str, out: &Path) -> anyhow::Result<CatalogueSource> {
-    let released = super::oracle::stored(store, Some(ClassState::Released), &[]).await?;
-    if released.is_empty() {
-        bail!("the store has no released class; `caqtus discover` finds some, `caqtus oracle import` brings others");
-    }
-    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    let (classes, proofs) = (out.join("store-classes.toml"), out.join("store-proofs.jsonl"));
-    super::oracle::write_classes(&released, &classes, &proofs)?;
-    let snippets = match store.snippet_list(dialect).await?.as_slice() {
-        [] => None,
-        some => {
-            let path = out.join("store-snippets.jsonl");
-            std::fs::write(&path, print_snippets(some)).with_context(|| format!("cannot write {}", path.display()))?;
-            Some(path)
-        }
-    };
-    Ok(CatalogueSource { catalogue: vec![classes], proofs: Some(proofs), snippets })
-}
-
-/// Stores what a campaign did.
-async fn record(store: Store, classes: &str, summary: &Json<'_>) -> anyhow::Result<()> {
-    let mut findings = Vec::new();
-    for found in summary.findings {
-        let path = Path::new(&found.dir).join("case.json");
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let finding: Finding =
-            serde_json::from_str(&text).with_context(|| format!("{} is no finding", path.display()))?;
-        findings.push(finding);
-    }
-    let key = format!("{} {} {} {classes}", summary.dbms, summary.version, summary.seed);
-    let campaign = CampaignRow {
-        key: blake3::hash(key.as_bytes()).to_hex()[..16].to_owned(),
-        dbms: summary.dbms.to_owned(),
-        version: summary.version.to_owned(),
-        seed: summary.seed,
-        summary: serde_json::to_value(summary)?,
-    };
-    store.campaign_put(&campaign, &findings).await?;
-    store.close().await;
-    Ok(())
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// The output contract: other tools read this.
-#[derive(Serialize)]
-struct Json<'a> {
-    /// `clean`, `bugs`, `broken`, `bugs-then-broken` or `too-little-tested`: the exit status in a word.
-    verdict: &'a str,
-    /// Why it could not run, or not go on.
-    error: Option<String>,
-    dbms: &'a str,
-    version: &'a str,
-    seed: u64,
-    seconds: f64,
-    cpu_seconds: f64,
-    server_cpu_seconds: f64,
-    cases: u64,
-    /// Cases that are not void.
-    tested: u64,
-    statements: u64,
-    setup_errors: u64,
-    outcomes: Counts,
-    reasons: &'a std::collections::BTreeMap<String, u64>,
-    messages: &'a Messages,
-    replaced_databases: u64,
-    oracles: &'a std::collections::BTreeMap<String, OracleStats>,
-    cases_per_cpu_second: f64,
-    engine_share: f64,
-    classes: usize,
-    assumed_members: usize,
-    snippets: usize,
-    restarts: u64,
-    case_digest: String,
-    findings: &'a [FoundReport],
-    bugs: Vec<Bug<'a>>,
-}
-
-/// Findings that are likely one bug, by the smallest of them.
-#[derive(Serialize)]
-struct Bug<'a> {
-    #[serde(flatten)]
-    smallest: &'a FoundReport,
-    /// How many there are.
-    findings: usize,
-}
-
-#[derive(Serialize)]
-struct Counts {
-    pass: u64,
-    skipped: u64,
-    warning: u64,
-    fail: u64,
-}
-
-fn json<'a>(summary: &'a Summary, verdict: &'a str, error: Option<&anyhow::Error>) -> Json<'a> {
-    let stats = &summary.stats;
-    let Stats { outcomes, messages, replaced, statements, setup_errors, cpu_ns, server_ns, digest, oracles, .. } =
-        stats;
-    Json {
-        verdict,
-        error: error.map(|error| format!("{error:#}")),
-        dbms: &summary.dbms,
-        version: &summary.ready.version,
-        seed: summary.seed,
-        seconds: summary.elapsed.as_secs_f64(),
-        cpu_seconds: Duration::from_nanos(*cpu_ns).as_secs_f64(),
-        server_cpu_seconds: Duration::from_nanos(*server_ns).as_secs_f64(),
-        cases: outcomes.cases(),
-        tested: outcomes.pass + outcomes.fail,
-        statements: *statements,
-        setup_errors: *setup_errors,
-        outcomes: Counts {
-            pass: outcomes.pass,
-            skipped: outcomes.skipped,
-            warning: outcomes.warning,
-            fail: outcomes.fail,
-        },
-        reasons: &outcomes.reasons,
-        messages,
-        replaced_databases: *replaced,
-        oracles,
-        cases_per_cpu_second: summary.stats.cases_per_cpu_second(),
-        engine_share: summary.stats.engine_share(),
-        classes: summary.ready.classes,
-        assumed_members: summary.ready.assumed,
-        snippets: summary.ready.snippets,
-        restarts: summary.restarts,
-        case_digest: format!("{digest:016x}"),
-        findings: &summary.findings,
-        bugs: supervisor::group(&summary.findings)
-            .iter()
-            .map(|group| Bug { smallest: group[0], findings: group.len() })
-            .collect(),
-    }
 }
 
 /// Lines of a script that the summary shows.
@@ -467,7 +313,7 @@ impl Progress for Display {
     fn ready(&mut self, ready: &Ready) {
         let Ready { version, classes, snippets, assumed, notes: _ } = ready;
         let assumed = if *assumed > 0 { format!(", {assumed} members without a proof") } else { String::new() };
-        self.0.note(&format!("version {version}: {classes} classes{assumed}, {snippets} corpus snippets"));
+        self.0.say(&format!("version {version}: {classes} classes{assumed}, {snippets} corpus snippets"));
     }
 
     fn update(&mut self, stats: &Stats, findings: usize, elapsed: Duration) {
@@ -483,10 +329,10 @@ impl Progress for Display {
             outcomes.warning,
             outcomes.fail
         );
-        self.0.update(line, elapsed);
+        self.0.show(line, elapsed);
     }
 
     fn note(&mut self, message: &str) {
-        self.0.note(message);
+        self.0.say(message);
     }
 }

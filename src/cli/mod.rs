@@ -19,10 +19,10 @@ mod selftest;
 
 pub use output::unread_status;
 
+use crate::app::engine;
 use crate::catalogue;
 use crate::config::{self, CatalogueSource, ClassChoice};
 use crate::dbms::target::Target;
-use crate::hunt::probe;
 use crate::store::{Store, StoreError};
 use anyhow::anyhow;
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -193,8 +193,7 @@ pub fn say(error: &anyhow::Error) {
 
 /// Opens a target in a process of its own, which it may crash or stop, and returns the engine's version.
 fn open_apart(target: &Target, common: &Common) -> anyhow::Result<String> {
-    let opened = runtime()?.block_on(probe::open(target, &common.data_dir(), None))?;
-    opened.version(target).map_err(anyhow::Error::msg)
+    Ok(runtime()?.block_on(engine::open_apart(target, &common.data_dir()))?)
 }
 
 /// A runtime for the commands that wait for processes and signals.

@@ -2,19 +2,16 @@
 
 use super::import::{self, ImportArgs};
 use super::{Common, FOUND, SourceArgs, StoreArgs, printable};
-use crate::caq::class::{OracleClass, print_classes};
-use crate::caq::proof::{Pair, Record, Stale, Status, Verdict};
+use crate::app::class::{self, ClassEntry, Classes, PairChoice, Standing, Totals};
+use crate::caq::class::OracleClass;
+use crate::caq::proof::{Pair, Stale, Status, Verdict};
 use crate::catalogue::{self, Catalogue};
-use crate::config::matches_glob;
 use crate::hunt::session::select;
-use crate::store::{ClassState, Store, StoreError, StoredClass};
-use anyhow::{Context as _, bail};
+use crate::store::ClassState;
+use anyhow::bail;
 use clap::{Args, Subcommand};
-use prover::ir::Assumption;
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, BufRead as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Look at the catalogue of oracle classes and at what is proven of it
@@ -131,67 +128,26 @@ struct FromArgs {
     common: Common,
 }
 
-/// Why a class of the store is in its state.
-type Reviews = BTreeMap<String, (ClassState, Option<serde_json::Value>, Option<f64>)>;
-
 impl FromArgs {
-    fn load(self, globs: &[String]) -> anyhow::Result<(Catalogue, Reviews)> {
+    fn load(self, globs: &[String]) -> anyhow::Result<Classes> {
         if !self.store {
-            return Ok((catalogue::load(&self.source.source())?, Reviews::new()));
+            return Ok(class::of_files(&self.source.source())?);
         }
         super::runtime()?.block_on(async {
             let store = self.server.open(&self.common).await?;
-            let stored = stored(&store, self.state, globs).await?;
+            let classes = class::of_store(&store, self.state, globs).await?;
             store.close().await;
-            let reviews = stored
-                .iter()
-                .map(|s| (s.class.text.name.clone(), (s.state, s.evidence.clone(), s.class.similarity)))
-                .collect();
-            let records = stored.iter().flat_map(|s| s.class.proofs.iter().map(|p| p.record.clone())).collect();
-            let texts = stored.into_iter().map(|s| s.class.text).collect();
-            Ok((catalogue::assemble("the store", texts, records)?, reviews))
+            Ok(classes)
         })
     }
-}
-
-/// The classes of the store that are in a state and match.
-pub(super) async fn stored(
-    store: &Store,
-    state: Option<ClassState>,
-    globs: &[String],
-) -> Result<Vec<StoredClass>, StoreError> {
-    let mut classes = Vec::new();
-    for summary in store.class_list(state).await? {
-        if (globs.is_empty() || globs.iter().any(|glob| matches_glob(glob, &summary.name)))
-            && let Some(class) = store.class_fetch(&summary.name).await?
-        {
-            classes.push(class);
-        }
-    }
-    Ok(classes)
-}
-
-/// Writes classes and their proofs to two files.
-pub(super) fn write_classes(stored: &[StoredClass], classes: &Path, proofs: &Path) -> anyhow::Result<()> {
-    let texts = stored.iter().map(|s| s.class.text.clone()).collect();
-    std::fs::write(classes, print_classes(texts)?).with_context(|| format!("cannot write {}", classes.display()))?;
-    let mut lines = String::new();
-    for proof in stored.iter().flat_map(|s| &s.class.proofs) {
-        lines.push_str(&serde_json::to_string(&proof.record)?);
-        lines.push('\n');
-    }
-    std::fs::write(proofs, lines).with_context(|| format!("cannot write {}", proofs.display()))
 }
 
 pub(super) fn run(args: OracleArgs) -> anyhow::Result<ExitCode> {
     match args.command {
         OracleCommand::Import(args) => return import::run(&args),
-        OracleCommand::List { globs, json, from } => {
-            let (catalogue, reviews) = from.load(&globs)?;
-            list(catalogue, &reviews, &globs, json)?;
-        }
+        OracleCommand::List { globs, json, from } => list(from.load(&globs)?, &globs, json)?,
         OracleCommand::Show { name, from } => {
-            let (catalogue, reviews) = from.load(std::slice::from_ref(&name))?;
+            let Classes { catalogue, standing } = from.load(std::slice::from_ref(&name))?;
             let of_class = |stale: &&Stale| Pair::parse(&stale.id).is_some_and(|(class, _)| class == name);
             let stale: Vec<String> = catalogue.stale.iter().filter(of_class).map(ToString::to_string).collect();
             let Some(class) = catalogue.classes.into_iter().find(|c| c.name == name) else {
@@ -199,7 +155,7 @@ pub(super) fn run(args: OracleArgs) -> anyhow::Result<ExitCode> {
             };
             show(&class);
             stale.iter().for_each(|stale| println!("{}", printable(stale)));
-            if let Some((state, evidence, similarity)) = reviews.get(&name) {
+            if let Some(Standing { similarity, state, evidence }) = standing.get(&name) {
                 println!("{}", state.name());
                 similarity.iter().for_each(|s| println!("similarity of plans: {s:.3}"));
                 if let Some(evidence) = evidence {
@@ -210,9 +166,9 @@ pub(super) fn run(args: OracleArgs) -> anyhow::Result<ExitCode> {
         OracleCommand::Export { globs, state, classes, proofs, store, common } => {
             super::runtime()?.block_on(async {
                 let store = store.open(&common).await?;
-                let found = stored(&store, Some(state), &globs).await?;
+                let found = class::stored(&store, Some(state), &globs).await?;
                 store.close().await;
-                write_classes(&found, &classes, &proofs)?;
+                class::write(&found, &classes, &proofs)?;
                 println!("{} classes: {}, {}", found.len(), classes.display(), proofs.display());
                 anyhow::Ok(())
             })?;
@@ -220,26 +176,22 @@ pub(super) fn run(args: OracleArgs) -> anyhow::Result<ExitCode> {
         OracleCommand::Review { name, state, why, store, common } => {
             super::runtime()?.block_on(async {
                 let store = store.open(&common).await?;
-                let Some(class) = store.class_fetch(&name).await? else {
-                    bail!("the store has no class {name}; `caqtus oracle list --store` shows them");
-                };
-                let evidence = serde_json::json!({ "reviewed": why, "before": class.evidence });
-                store.class_review(&name, state, &evidence).await?;
+                class::review(&store, &name, state, &why).await?;
                 store.close().await;
                 println!("{name} is {}", state.name());
-                Ok(())
+                anyhow::Ok(())
             })?;
         }
         OracleCommand::Pairs { classes, all, apart, source } => {
             let classes = catalogue::load_matching(&source.source(), &classes)?.classes;
-            let everywhere = catalogue::guaranteed_everywhere()?;
+            let choice = match (all, apart) {
+                (_, true) => PairChoice::Apart,
+                (true, false) => PairChoice::All,
+                (false, false) => PairChoice::WithFirst,
+            };
             let mut out = io::stdout().lock();
-            for class in &classes {
-                let mut pairs = if apart { class.apart(&everywhere) } else { class.pairs() };
-                pairs.retain(|pair| all || apart || pair.0 == 0);
-                for question in pairs.into_iter().filter_map(|pair| class.question(pair)) {
-                    writeln!(out, "{}", serde_json::to_string(&question)?)?;
-                }
+            for question in class::pairs(&classes, choice)? {
+                writeln!(out, "{}", serde_json::to_string(&question)?)?;
             }
         }
         OracleCommand::Record { prover, source } => return record(&catalogue::load(&source.source())?, &prover),
@@ -247,48 +199,26 @@ pub(super) fn run(args: OracleArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-#[derive(Debug, Default, Clone, Copy, Serialize)]
-struct Totals {
-    classes: usize,
-    /// With two connected members at least.
-    proven_classes: usize,
-    members: usize,
-    proven: usize,
-    assumed: usize,
-    /// Members that a database shows to be wrong.
-    refuted: usize,
-    stale_proofs: usize,
-}
-
-fn list(catalogue: Catalogue, reviews: &Reviews, globs: &[String], json: bool) -> anyhow::Result<()> {
-    let mut totals = Totals { stale_proofs: catalogue.stale.len(), ..Totals::default() };
+fn list(classes: Classes, globs: &[String], json: bool) -> anyhow::Result<()> {
+    let Classes { catalogue: Catalogue { classes, stale }, standing } = classes;
+    let mut totals = Totals { stale_proofs: stale.len(), ..Totals::default() };
     let mut out = io::stdout().lock();
-    for class in select(catalogue.classes, globs) {
-        let (members, proven, refuted) = (class.members.len(), class.proven_count(), refuted_count(&class));
-        let assumed = members - proven - refuted;
-        totals.classes += 1;
-        totals.proven_classes += usize::from(proven > 0);
-        totals.members += members;
-        totals.proven += proven;
-        totals.assumed += assumed;
-        totals.refuted += refuted;
-        let state = reviews.get(&class.name).map(|(state, ..)| state.name());
+    for class in select(classes, globs) {
+        let standing = standing.get(&class.name);
+        let entry = ClassEntry::new(&class, standing);
+        totals.count(&entry);
         if json {
-            let mut line = json_line(&class);
-            if let Some((state, _, similarity)) = reviews.get(&class.name) {
-                line["state"] = state.name().into();
-                line["similarity"] = (*similarity).into();
-            }
-            writeln!(out, "{line}")?;
+            // Through a value, whose fields are in alphabetical order.
+            writeln!(out, "{}", serde_json::to_value(&entry)?)?;
         } else {
-            let more = counted(&[(assumed, "assumed"), (refuted, "refuted")]);
-            let state = state.map(|state| format!("{state:<12}")).unwrap_or_default();
+            let more = counted(&[(entry.assumed, "assumed"), (entry.refuted, "refuted")]);
+            let state = standing.map(|standing| format!("{:<12}", standing.state.name())).unwrap_or_default();
             writeln!(
                 out,
                 "{:<48} {state}{:<22} {}",
-                class.name,
-                format!("{proven} proven{more}"),
-                printable(&class.about)
+                entry.name,
+                format!("{} proven{more}", entry.proven),
+                printable(&entry.about)
             )?;
         }
     }
@@ -303,7 +233,7 @@ fn list(catalogue: Catalogue, reviews: &Reviews, globs: &[String], json: bool) -
         "{classes} classes, {proven_classes} of them with proven members; \
          {members} members, {proven} proven, {assumed} assumed{more}"
     )?;
-    for stale in &catalogue.stale {
+    for stale in &stale {
         writeln!(out, "{}", printable(&stale.to_string()))?;
     }
     Ok(())
@@ -313,33 +243,6 @@ fn list(catalogue: Catalogue, reviews: &Reviews, globs: &[String], json: bool) -
 fn counted(counts: &[(usize, &str)]) -> String {
     let some = counts.iter().filter(|(count, _)| *count > 0);
     some.map(|(count, what)| format!(", {count} {what}")).collect::<Vec<_>>().concat()
-}
-
-/// How many members a database shows to be wrong.
-fn refuted_count(class: &OracleClass) -> usize {
-    class.statuses().iter().filter(|status| matches!(status, Status::Refuted { .. })).count()
-}
-
-fn json_line(class: &OracleClass) -> serde_json::Value {
-    let placeholders: Vec<&str> = class.names.placeholders.iter().map(|p| p.name.as_str()).collect();
-    let members: Vec<&str> = class.members.iter().map(|m| m.sql.as_str()).collect();
-    let status = |status| match status {
-        Status::Proven(proven) => {
-            let to = proven.to().map(|at| at + 1);
-            serde_json::json!({ "status": "proven", "to": to, "assumptions": proven.assumptions() })
-        }
-        Status::Refuted { by, reason } => {
-            serde_json::json!({ "status": "refuted", "by": by + 1, "reason": reason })
-        }
-        Status::Assumed { reason } => serde_json::json!({ "status": "assumed", "reason": reason }),
-    };
-    let statuses: Vec<serde_json::Value> = class.statuses().into_iter().map(status).collect();
-    let (proven, refuted) = (class.proven_count(), refuted_count(class));
-    serde_json::json!({
-        "name": class.name, "origin": class.origin, "about": class.about, "file": class.file,
-        "dialects": class.dialects, "assumes": class.assumes, "placeholders": placeholders, "members": members,
-        "proven": proven, "assumed": class.members.len() - proven - refuted, "refuted": refuted, "statuses": statuses,
-    })
 }
 
 fn show(class: &OracleClass) {
@@ -379,44 +282,11 @@ fn show(class: &OracleClass) {
     }
 }
 
-/// An answer of `caqtus-prover prove --json`, as far as it is recorded.
-#[derive(Deserialize)]
-struct Answer {
-    id: String,
-    verdict: Verdict,
-    #[serde(default)]
-    assumptions: BTreeSet<Assumption>,
-    #[serde(default)]
-    reason: Option<String>,
-    #[serde(default)]
-    witness: Option<Vec<String>>,
-}
-
 fn record(catalogue: &Catalogue, prover: &str) -> anyhow::Result<ExitCode> {
-    let classes: BTreeMap<&str, &OracleClass> = catalogue.classes.iter().map(|c| (c.name.as_str(), c)).collect();
-    let mut records = BTreeMap::new();
-    for (at, line) in io::stdin().lock().lines().enumerate() {
-        let answer: Answer =
-            serde_json::from_str(&line?).with_context(|| format!("line {} is no answer of the prover", at + 1))?;
-        let question = Pair::parse(&answer.id).and_then(|(class, pair)| classes.get(class)?.question(pair));
-        let Some(question) = question else { bail!("there is no pair {}", answer.id) };
-        let witness = answer.witness.map(|inserts| match inserts.join(" ") {
-            none if none.is_empty() => "differs on empty tables".to_owned(),
-            inserts => format!("differs after {inserts}"),
-        });
-        let record = Record {
-            hash: question.hash(),
-            id: answer.id,
-            verdict: answer.verdict,
-            assumptions: answer.assumptions,
-            reason: answer.reason.or(witness),
-            prover: prover.to_owned(),
-        };
-        records.insert(record.id.clone(), record);
-    }
+    let records = class::records(catalogue, prover, io::stdin().lock())?;
     let mut out = io::stdout().lock();
     let mut refuted = false;
-    for record in records.values() {
+    for record in &records {
         writeln!(out, "{}", serde_json::to_string(record)?)?;
         if record.verdict == Verdict::Refuted {
             refuted = true;

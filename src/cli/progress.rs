@@ -1,8 +1,10 @@
 //! One line of progress on a terminal, a line now and then elsewhere; and Ctrl-C.
 
 use super::output;
+use crate::app::Progress;
 use crate::clock;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::fmt::Display;
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
@@ -32,7 +34,7 @@ impl ProgressLine {
     }
 
     /// Shows where things stand.
-    pub(super) fn update(&mut self, line: String, elapsed: Duration) {
+    pub(super) fn show(&mut self, line: String, elapsed: Duration) {
         self.bar.tick();
         if self.plain && !self.quiet && self.printed.elapsed() >= PLAIN_EVERY {
             self.printed = clock::now();
@@ -42,7 +44,7 @@ impl ProgressLine {
     }
 
     /// Says something that stays.
-    pub(super) fn note(&mut self, message: &str) {
+    pub(super) fn say(&mut self, message: &str) {
         if self.quiet {
             return;
         }
@@ -56,6 +58,19 @@ impl ProgressLine {
     /// Takes the line away.
     pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+impl Progress for ProgressLine {
+    fn update(&mut self, state: &dyn Display, elapsed: Duration) {
+        // Nobody sees it.
+        if !self.quiet {
+            self.show(state.to_string(), elapsed);
+        }
+    }
+
+    fn note(&mut self, message: &str) {
+        self.say(message);
     }
 }
 

@@ -6,13 +6,13 @@ use crate::caq::class::{ClassText, print_classes};
 use crate::caq::proof::Record;
 use crate::catalogue;
 use crate::config::{
-    CROSS_CHECK_CASES, CROSS_CHECK_MS, CROSS_CHECK_OTHER_CASES, CROSS_CHECK_OTHER_MS, CatalogueSource, ClassChoice,
-    ExecutorConfig, HANG_MS, SERVER_RETURN_MS,
+    CROSS_CHECK_CASES, CROSS_CHECK_MS, CROSS_CHECK_OTHER_CASES, CROSS_CHECK_OTHER_MS, CampaignLimits, CampaignSpec,
+    CatalogueSource, ClassChoice, SERVER_RETURN_MS,
 };
 use crate::dbms::install::EngineStore;
 use crate::hunt::protocol::Ready;
 use crate::hunt::stats::Stats;
-use crate::hunt::supervisor::{HuntError, HuntPlan, Progress, Summary, hunt};
+use crate::hunt::supervisor::{HuntEnvironment, HuntError, HuntPlan, Progress, Summary, hunt};
 use crate::oracle::caq;
 use crate::store::ClassState;
 use crate::triage::finding::{Finding, FindingKind, FoundReport};
@@ -27,9 +27,6 @@ use thiserror::Error;
 
 /// The engine that is always at hand.
 const EMBEDDED: &str = "sqlite";
-
-/// In how many of a hundred fillings a corpus snippet is taken.
-const SNIPPET_PERCENT: u32 = 35;
 
 /// Why a class cannot be checked.
 #[derive(Debug, Error)]
@@ -146,27 +143,23 @@ async fn check_on(
     cases: u64,
     time_ms: u64,
 ) -> Result<Result<Checked, String>, CrossCheckError> {
-    let plan = HuntPlan {
-        executor: ExecutorConfig {
-            dbms,
-            data_dir: data_dir.to_path_buf(),
-            out_dir,
-            seed,
-            choice: ClassChoice { source, oracles: vec![caq::NAME.to_owned()], ..ClassChoice::default() },
-            snippet_percent: SNIPPET_PERCENT,
+    let spec = CampaignSpec {
+        choice: ClassChoice { source, oracles: vec![caq::NAME.to_owned()], ..ClassChoice::default() },
+        limits: CampaignLimits {
+            cases_max: Some(cases),
+            time_max_ms: Some(time_ms),
             findings_per_class_max: 1,
-            known: Vec::new(),
-            learned: None,
-            recorder: PathBuf::new(),
-            time_left_ms: None,
+            ..CampaignLimits::default()
         },
-        workers: 1,
-        time_max: Some(Duration::from_millis(time_ms)),
-        cases_max: Some(cases),
-        hang_after: Duration::from_millis(HANG_MS),
-        return_max: Duration::from_millis(SERVER_RETURN_MS),
-        resume: false,
+        ..CampaignSpec::new(dbms, seed)
     };
+    let environment = HuntEnvironment {
+        data_dir: data_dir.to_path_buf(),
+        out_dir,
+        workers: 1,
+        server_return_max: Duration::from_millis(SERVER_RETURN_MS),
+    };
+    let plan = HuntPlan { spec, environment, resume: false };
     // Kept open, so that nobody tells the hunt to stop.
     let (_stop, stopped) = tokio::sync::mpsc::channel(1);
     let summary = match hunt(plan, &mut Silent, stopped).await.and_then(Summary::whole) {

@@ -125,7 +125,7 @@ pub(super) async fn confirm(
         // Each takes a few processes.
         let tries = tried.entry((finding.class.clone(), finding.kind)).or_default();
         *tries += 1;
-        if *tries > plan.executor.findings_per_class_max {
+        if *tries > plan.spec.limits.findings_per_class_max {
             confirmed.not_tried.push(format!("{} of class {}", finding.kind, finding.class));
             continue;
         }

@@ -4,7 +4,7 @@
 
 use super::stats::Stats;
 use super::supervisor::HuntError;
-use crate::config::{ClassChoice, UnsupportedSubquery};
+use crate::config::CampaignSpec;
 use crate::triage::finding::FoundReport;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -26,20 +26,15 @@ const LOCK_FILE: &str = ".lock";
 /// The campaign on disk, rewritten at intervals, from which an interrupted hunt goes on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Campaign {
-    pub(super) dbms: String,
-    pub(super) seed: u64,
+    /// What it runs.
     #[serde(flatten)]
-    pub(super) choice: ClassChoice,
-    pub(super) snippet_percent: u32,
+    pub(super) spec: CampaignSpec,
     /// Every block below this is done.
     pub(super) done_below: u64,
     /// Blocks done above it.
     pub(super) done: BTreeSet<u64>,
     pub(super) stats: Stats,
     pub(super) findings: Vec<FoundReport>,
-    /// What was known about the target when it began.
-    #[serde(default)]
-    pub(super) learned: Option<Vec<UnsupportedSubquery>>,
     /// Whether the hunt ended by itself.
     pub(super) finished: bool,
 }
@@ -83,9 +78,9 @@ pub fn interrupted(out_dir: &Path) -> bool {
     matches!(Campaign::read(&out_dir.join(CAMPAIGN_FILE)), Ok(Some(campaign)) if !campaign.finished)
 }
 
-/// The target of the campaign that a hunt in this directory goes on with.
-pub fn target(out_dir: &Path) -> Result<String, HuntError> {
-    Ok(resumable(out_dir)?.dbms)
+/// What the campaign runs that a hunt in this directory goes on with.
+pub fn spec(out_dir: &Path) -> Result<CampaignSpec, HuntError> {
+    Ok(resumable(out_dir)?.spec)
 }
 
 /// The campaign to go on with: one that was moved aside goes first.
@@ -95,16 +90,18 @@ fn resumable(out_dir: &Path) -> Result<Campaign, HuntError> {
     last.ok_or_else(|| HuntError::NoCampaign(out_dir.display().to_string()))
 }
 
-/// Writes down the campaign that a hunt goes on with, which must be on this target, and returns it.
-pub(super) fn resume(out_dir: &Path, dbms: &str) -> Result<Campaign, HuntError> {
+/// Writes down the campaign that a hunt goes on with, under the limits of that hunt, and returns it. It must be on the
+/// hunt's target; all else that it runs stays as it was.
+pub(super) fn resume(out_dir: &Path, hunt: &CampaignSpec) -> Result<Campaign, HuntError> {
     let mut last = resumable(out_dir)?;
-    if last.dbms != dbms {
+    if last.spec.dbms != hunt.dbms {
         return Err(HuntError::OtherTarget {
             dir: out_dir.display().to_string(),
-            campaign: last.dbms,
-            asked: dbms.to_owned(),
+            campaign: last.spec.dbms,
+            asked: hunt.dbms.clone(),
         });
     }
+    last.spec.limits.clone_from(&hunt.limits);
     last.finished = false;
     last.write(out_dir)?;
     let _ = fs::remove_file(out_dir.join(INTERRUPTED_FILE));
@@ -190,18 +187,15 @@ fn remove_stale(out_dir: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::CampaignLimits;
 
     fn campaign(finished: bool) -> Campaign {
         Campaign {
-            dbms: "sqlite".to_owned(),
-            seed: 1,
-            choice: ClassChoice::default(),
-            snippet_percent: 35,
+            spec: CampaignSpec::new("sqlite", 1),
             done_below: 0,
             done: BTreeSet::new(),
             stats: Stats::default(),
             findings: Vec::new(),
-            learned: None,
             finished,
         }
     }
@@ -236,7 +230,7 @@ mod tests {
     fn a_campaign_goes_on_where_it_was_and_one_that_is_damaged_is_said() {
         let dir = tempfile::tempdir().expect("a directory");
         let out = dir.path();
-        assert!(matches!(target(out), Err(HuntError::NoCampaign(_))));
+        assert!(matches!(spec(out), Err(HuntError::NoCampaign(_))));
         campaign(false).write(out).expect("writes");
         assert!(interrupted(out));
         assert_eq!(make_room(out).expect("moves"), None);
@@ -244,15 +238,40 @@ mod tests {
         campaign(true).write(out).expect("writes");
         assert!(!interrupted(out));
         // The one aside goes first, and only on its target.
-        let other = resume(out, "duckdb").expect_err("another target").to_string();
+        let other = resume(out, &CampaignSpec::new("duckdb", 1)).expect_err("another target").to_string();
         assert!(other.contains("sqlite") && other.contains("duckdb"), "{other}");
-        assert!(!resume(out, "sqlite").expect("goes on").finished);
+        let mut hunt = CampaignSpec::new("sqlite", 2);
+        hunt.limits.cases_max = Some(7);
+        let last = resume(out, &hunt).expect("goes on");
+        assert!(!last.finished);
+        assert_eq!((last.spec.seed, last.spec.limits.cases_max), (1, Some(7)), "its own seed, the hunt's limits");
         assert!(interrupted(out) && !out.join(INTERRUPTED_FILE).exists());
         let text = fs::read_to_string(out.join(CAMPAIGN_FILE)).expect("reads");
         fs::write(out.join(CAMPAIGN_FILE), &text[..text.len() / 2]).expect("writes");
-        let damaged = target(out).expect_err("cut off").to_string();
+        let damaged = spec(out).expect_err("cut off").to_string();
         assert!(damaged.contains("campaign.json") && damaged.contains("damaged"), "{damaged}");
         assert!(make_room(out).expect("moves").is_some_and(|note| note.contains("damaged")));
         assert!(out.join(DAMAGED_FILE).exists());
+    }
+
+    #[test]
+    fn a_campaign_that_was_written_before_it_had_limits_goes_on() {
+        let text = r#"{"dbms":"sqlite","seed":18446744073709551615,"catalogue":["a.toml"],"proofs":null,"snippets":null,
+            "oracles":["caq"],"classes":["tlp-*"],"assumed":true,"snippet_percent":20,"done_below":3,"done":[5],
+            "stats":{},"findings":[],"learned":[{"build_id":"b","class":"c","placeholder":1,"why":"w"}],"finished":false}"#;
+        let mut value: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        value["stats"] = serde_json::to_value(Stats::default()).expect("JSON");
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::write(dir.path().join(CAMPAIGN_FILE), value.to_string()).expect("writes");
+        let spec = spec(dir.path()).expect("reads");
+        assert_eq!((spec.dbms.as_str(), spec.seed, spec.snippet_percent), ("sqlite", u64::MAX, 20));
+        assert_eq!((spec.choice.classes.as_slice(), spec.choice.assumed), (&["tlp-*".to_owned()][..], true));
+        assert_eq!(spec.choice.source.catalogue, [PathBuf::from("a.toml")]);
+        assert_eq!(spec.learned.as_ref().map(Vec::len), Some(1));
+        assert_eq!(spec.limits, CampaignLimits::default());
+        let campaign = resume(dir.path(), &spec).expect("goes on");
+        assert_eq!((campaign.done_below, campaign.done.len()), (3, 1));
+        let again = resume(dir.path(), &spec).expect("what is written is read");
+        assert_eq!(again.spec, spec);
     }
 }

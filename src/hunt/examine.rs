@@ -81,7 +81,7 @@ impl Executor {
         let class = tested.blamed(&part).to_owned();
         let mut written = false;
         let group = (class, kind);
-        let max = self.config.findings_per_class_max;
+        let max = self.config.spec.limits.findings_per_class_max;
         if self.reduced.get(&group).copied().unwrap_or_default() < max {
             let unreduced = self.finding(tested, kind, &statements, &part);
             let vanished = self.vanished.get(&group).copied().unwrap_or_default();
@@ -98,7 +98,7 @@ impl Executor {
             }
             *self.reduced.entry(group).or_default() += 1;
             // Reducing takes a while and may end the process: what is known already is on disk meanwhile.
-            let early = PathBuf::from(self.write(&unreduced, &self.config.out_dir)?.dir);
+            let early = PathBuf::from(self.write(&unreduced, &self.config.environment.out_dir)?.dir);
             let mut finding = self.reduce(tested, symptom, statements, part);
             // What was reduced in this process may show in it only.
             if finding.id != unreduced.id && !self.comes_again(&finding, at)? {
@@ -110,7 +110,7 @@ impl Executor {
             *kept += 1;
             if *kept <= FINDINGS_PER_FEATURES_MAX {
                 written = true;
-                report(Report::Found(self.write(&finding, &self.config.out_dir)?))?;
+                report(Report::Found(self.write(&finding, &self.config.environment.out_dir)?))?;
             }
         }
         // What the limits keep from being written stays visible in the summary.
@@ -145,10 +145,10 @@ impl Executor {
 
     /// Whether a finding shows in a new process.
     fn comes_again(&mut self, finding: &Finding, at: CaseId) -> io::Result<bool> {
-        let scratch = self.config.recorder.with_extension("replay.json");
+        let scratch = self.config.environment.recorder.with_extension("replay.json");
         let recorder = &mut self.recorder;
         let hang_after = Duration::from_millis(HANG_MS);
-        comes_again(finding, &self.config.data_dir, &scratch, hang_after, &mut || {
+        comes_again(finding, &self.config.environment.data_dir, &scratch, hang_after, &mut || {
             recorder.note(at.block, u64::from(at.case), 0);
         })
     }
@@ -210,7 +210,7 @@ impl Executor {
             finding.queries[number].result = StepResult::Error(error);
             finding.seal();
         }
-        self.write(&finding, &self.config.out_dir.join(FLAKY))?;
+        self.write(&finding, &self.config.environment.out_dir.join(FLAKY))?;
         Ok(Outcome::Warning(format!("flaky: {why}")))
     }
 
@@ -287,10 +287,10 @@ impl Executor {
             kind,
             oracle: database.oracle().to_owned(),
             class: tested.blamed(part).to_owned(),
-            dbms: self.config.dbms.clone(),
+            dbms: self.config.spec.dbms.clone(),
             version: self.session.version.clone(),
             build_id: self.session.build_id.clone(),
-            seed: self.config.seed,
+            seed: self.config.spec.seed,
             block: at.block,
             case: u64::from(at.case),
             statements: statements.to_vec(),

@@ -3,13 +3,13 @@
 use super::block::replacement;
 use super::examine::{Trigger, server_ended};
 use super::learned::Learning;
-use super::protocol::{Order, Ready, Report};
+use super::protocol::{ExecutorConfig, Order, Ready, Report};
 use super::recorder::{NO_BLOCK, Recorder, SETUP};
 use super::session::{Session, SessionError};
 use super::stats::{LEFT_OUT, OracleStats, Outcome, REPLACED, Stats};
 use crate::clock;
 use crate::compare::{BagHash, Row};
-use crate::config::{CASES_PER_EPOCH, ExecutorConfig, UnsupportedSubquery};
+use crate::config::{CASES_PER_EPOCH, CampaignSpec, UnsupportedSubquery};
 use crate::dbms::target::Target;
 use crate::dbms::{EngineError, ErrorClass};
 use crate::interpret::{self, may_fail};
@@ -97,16 +97,18 @@ pub(super) struct CaseId {
 impl Executor {
     /// Opens the target of a configuration.
     pub fn new(config: ExecutorConfig) -> Result<Self, SessionError> {
-        let until = config.time_left_ms.map(|ms| clock::now() + Duration::from_millis(ms));
-        let target: Target = config.dbms.parse().map_err(SessionError::Target)?;
-        let mut recorder = Recorder::create(&config.recorder)
-            .map_err(|source| SessionError::Recorder { path: config.recorder.display().to_string(), source })?;
+        let until = config.environment.time_left_ms.map(|ms| clock::now() + Duration::from_millis(ms));
+        let target: Target = config.spec.dbms.parse().map_err(SessionError::Target)?;
+        let mut recorder = Recorder::create(&config.environment.recorder).map_err(|source| SessionError::Recorder {
+            path: config.environment.recorder.display().to_string(),
+            source,
+        })?;
         let mut tick = || recorder.note(NO_BLOCK, 0, SETUP);
-        let ExecutorConfig { data_dir, choice, snippet_percent, learned, .. } = &config;
+        let CampaignSpec { choice, snippet_percent, learned, .. } = &config.spec;
         let session = Session::open(
             &target,
-            data_dir,
-            config.recorder.parent(),
+            &config.environment.data_dir,
+            config.environment.recorder.parent(),
             choice,
             *snippet_percent,
             learned.as_deref().unwrap_or_default(),
@@ -114,8 +116,8 @@ impl Executor {
         )?;
         let (mut reduced, mut kept) = (HashMap::new(), HashMap::new());
         // What executors before this one kept counts too, so that a crash does not open the limits again.
-        for id in &config.known {
-            if let Ok(finding) = finding::read(&config.out_dir.join(id)) {
+        for id in &config.environment.known {
+            if let Ok(finding) = finding::read(&config.environment.out_dir.join(id)) {
                 *kept.entry((finding.kind, finding.features)).or_default() += 1;
                 *reduced.entry((finding.class, finding.kind)).or_default() += 1;
             }
@@ -163,7 +165,7 @@ impl Executor {
     /// What broke the engine before there was an executor, as findings that were not repeated yet.
     pub fn broken(&self) -> Vec<Finding> {
         let Session { broken, version, build_id, .. } = &self.session;
-        broken.iter().map(|b| b.finding(&self.config.dbms, version, build_id, self.config.seed)).collect()
+        broken.iter().map(|b| b.finding(&self.config.spec.dbms, version, build_id, self.config.spec.seed)).collect()
     }
 
     /// Carries out an order, giving each report to `report`.
@@ -184,7 +186,7 @@ impl Executor {
         let (mut started, mut cpu) = (clock::now(), clock::cpu_time());
         self.stats = Stats::default();
         let oracles = self.session.oracles.clone();
-        let seed = self.config.seed;
+        let seed = self.config.spec.seed;
         let make = |number: u64| oracles.database(&mut stream(seed, &[DATABASE_STREAM, number]));
         let mut block = block;
         let mut database = make(block);
@@ -286,7 +288,7 @@ impl Executor {
                 server_ended(&error, suspect, report).map(|()| Setup::Unusable)
             }
             Err(error) if error.class == ErrorClass::ConnectionLost => {
-                let message = format!("{} cannot be reached any more: {}", self.config.dbms, error.message);
+                let message = format!("{} cannot be reached any more: {}", self.config.spec.dbms, error.message);
                 Err(io::Error::other(message))
             }
             Err(error) => {
@@ -348,7 +350,7 @@ impl Executor {
     /// Makes a case and runs it, as far as its database could be made.
     fn case(&mut self, on: Place, program: &mut Program, report: Reporter) -> io::Result<Outcome> {
         let Place { database, at, setup, broken } = on;
-        let case = database.case(&mut stream(self.config.seed, &[CASE_STREAM, at.block, u64::from(at.case)]));
+        let case = database.case(&mut stream(self.config.spec.seed, &[CASE_STREAM, at.block, u64::from(at.case)]));
         program.clear();
         case.program(program);
         let tested = Tested { database, case: &case, program, at };
@@ -421,7 +423,7 @@ impl Executor {
     /// Notes what became of a case in which one filling has a subquery.
     fn learn(&mut self, tested: Tested, report: Reporter) -> io::Result<()> {
         let refusal = self.refusal.take();
-        if self.config.learned.is_none() {
+        if self.config.spec.learned.is_none() {
             return Ok(());
         }
         let class = tested.database.class();
@@ -473,10 +475,10 @@ impl Executor {
         let mut work = Vec::new();
         let mut program = Program::default();
         for block in 0..blocks {
-            let database = oracles.database(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
+            let database = oracles.database(&mut stream(self.config.spec.seed, &[DATABASE_STREAM, block]));
             let mut queries = Vec::new();
             for number in 0..CASES_PER_EPOCH {
-                let case = database.case(&mut stream(self.config.seed, &[CASE_STREAM, block, u64::from(number)]));
+                let case = database.case(&mut stream(self.config.spec.seed, &[CASE_STREAM, block, u64::from(number)]));
                 program.clear();
                 case.program(&mut program);
                 let plain = program
@@ -507,9 +509,9 @@ impl Executor {
     /// Makes a case again without running it, up to a query if one is named.
     pub fn describe(&mut self, block: u64, case: u32, query: Option<usize>) -> Finding {
         let oracles = self.session.oracles.clone();
-        let database = oracles.database(&mut stream(self.config.seed, &[DATABASE_STREAM, block]));
+        let database = oracles.database(&mut stream(self.config.spec.seed, &[DATABASE_STREAM, block]));
         let at = CaseId { block, case };
-        let case = database.case(&mut stream(self.config.seed, &[CASE_STREAM, block, u64::from(case)]));
+        let case = database.case(&mut stream(self.config.spec.seed, &[CASE_STREAM, block, u64::from(case)]));
         let mut program = Program::default();
         case.program(&mut program);
         let end = query.map_or(usize::MAX, |query| query + 1).min(program.steps().len());

@@ -48,7 +48,7 @@ pub(super) async fn recover(
     given_up: Arc<AtomicBool>,
 ) -> Result<Recovery, HuntError> {
     let Outage { message, suspects } = outage;
-    let target: Target = plan.executor.dbms.parse().map_err(|e: TargetError| HuntError::Executor(e.to_string()))?;
+    let target: Target = plan.spec.dbms.parse().map_err(|e: TargetError| HuntError::Executor(e.to_string()))?;
     let mut recovery = Recovery { outcomes: Vec::new(), found: None, back: false, message };
     let wait = || wait_for(&target, &plan, &given_up);
     recovery.back = wait().await?;
@@ -113,14 +113,14 @@ fn unconfirmed(
 
 fn flaky(plan: &HuntPlan, mut suspect: Finding) -> Result<(), HuntError> {
     suspect.note = Some("The server ended while it ran, and not when it ran again.".to_owned());
-    super::supervisor::write(plan, &suspect, &plan.executor.out_dir.join("flaky")).map(drop)
+    super::supervisor::write(plan, &suspect, &plan.environment.out_dir.join("flaky")).map(drop)
 }
 
 /// Whether the server answers within the time that it is waited for.
 async fn wait_for(target: &Target, plan: &HuntPlan, given_up: &AtomicBool) -> Result<bool, HuntError> {
-    let until = clock::now() + plan.return_max;
+    let until = clock::now() + plan.environment.server_return_max;
     loop {
-        if let Opened::Version(_) = probe::open(target, &plan.executor.data_dir, Some(until)).await? {
+        if let Opened::Version(_) = probe::open(target, &plan.environment.data_dir, Some(until)).await? {
             return Ok(true);
         }
         if clock::now() >= until || given_up.load(Ordering::Relaxed) {

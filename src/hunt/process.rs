@@ -1,11 +1,11 @@
 //! Executor processes: starting them, speaking with them, watching them.
 
 use super::block::block_of;
-use super::protocol::{Order, Report};
+use super::protocol::{ExecutorConfig, Order, Report};
 use super::recorder::{self, Position};
 use super::supervisor::HuntError;
 use crate::clock;
-use crate::config::{CLOSING_MS, ExecutorConfig, PASSWORD, START_MS, password, scrub_env};
+use crate::config::{CLOSING_MS, PASSWORD, START_MS, password, scrub_env};
 use crate::server::private::CRASH_SIGNALS;
 use crate::triage::finding::FindingKind;
 use std::collections::VecDeque;

@@ -1,11 +1,36 @@
 //! What the supervisor and an executor say to each other: one JSON object a line.
 
 use super::stats::Stats;
-use crate::config::UnsupportedSubquery;
+use crate::config::{CampaignSpec, UnsupportedSubquery};
 use crate::triage::finding::{Finding, FoundReport};
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
-/// From the supervisor. After the configuration, which is the first line.
+/// What an executor is started with.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ExecutorConfig {
+    /// What is run.
+    pub spec: CampaignSpec,
+    /// Where.
+    pub environment: WorkerEnvironment,
+}
+
+/// Where an executor works, and what it is told of the hunt. Nothing of it changes a case.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WorkerEnvironment {
+    /// Where installed engines and caches are.
+    pub data_dir: PathBuf,
+    /// Where findings are written.
+    pub out_dir: PathBuf,
+    /// Findings that the campaign has already; they count towards the limits.
+    pub known: Vec<String>,
+    /// The flight recorder's file.
+    pub recorder: PathBuf,
+    /// Milliseconds after its start at which an executor ends by itself, also amid a reduction.
+    pub time_left_ms: Option<u64>,
+}
+
+/// From the supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {

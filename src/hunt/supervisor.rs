@@ -8,14 +8,14 @@ use super::campaign::{self, Campaign};
 use super::outage::{self, Outage, Recovery};
 use super::probe::{self, Opened};
 use super::process::{Broken, End, Event, Process, monitor_worker};
-use super::protocol::{Order, Ready, Report};
+use super::protocol::{ExecutorConfig, Order, Ready, Report, WorkerEnvironment};
 use super::recorder::{self, Position};
 use super::replay::shows;
 use super::stats::{NOT_TRIED, Outcome, Stats};
 use super::{breakage, if_full, learned};
 use crate::catalogue;
 use crate::clock;
-use crate::config::{CASES_PER_BLOCK, CLOSING_MS, DEADLINE_GRACE_MS, ExecutorConfig, START_MS, STATE_EVERY_MS};
+use crate::config::{CASES_PER_BLOCK, CLOSING_MS, CampaignSpec, DEADLINE_GRACE_MS, START_MS, STATE_EVERY_MS, millis};
 use crate::dbms::target::{Target, TargetError};
 use crate::triage::finding::{self, FLAKY, Finding, FindingKind, Fingerprint, FoundReport, SeenRun};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -32,20 +32,34 @@ use tokio::task::JoinSet;
 /// What a hunt is asked to do.
 #[derive(Debug, Clone)]
 pub struct HuntPlan {
-    /// What executors are told; the recorder's path is set per executor.
-    pub executor: ExecutorConfig,
-    /// Number of executors.
-    pub workers: usize,
-    /// Stop after this time.
-    pub time_max: Option<Duration>,
-    /// Stop after this many cases.
-    pub cases_max: Option<u64>,
-    /// A statement that runs longer, despite the limits inside the engine, is a hang.
-    pub hang_after: Duration,
-    /// How long a server that is not ours and ended under the hunt may take to come back.
-    pub return_max: Duration,
+    /// What is run. A campaign that is gone on with keeps its own, but for the limits.
+    pub spec: CampaignSpec,
+    /// Where.
+    pub environment: HuntEnvironment,
     /// Go on where the campaign in the output directory stopped.
     pub resume: bool,
+}
+
+/// Where a hunt works. Nothing of it changes its cases.
+#[derive(Debug, Clone)]
+pub struct HuntEnvironment {
+    /// Where installed engines and caches are.
+    pub data_dir: PathBuf,
+    /// Where findings are written, and the campaign's state.
+    pub out_dir: PathBuf,
+    /// Number of executors.
+    pub workers: usize,
+    /// How long a server that is not ours and ended under the hunt may take to come back.
+    pub server_return_max: Duration,
+}
+
+impl HuntPlan {
+    /// What an executor is started with.
+    fn executor(&self, recorder: PathBuf, known: Vec<String>, time_left_ms: Option<u64>) -> ExecutorConfig {
+        let HuntEnvironment { data_dir, out_dir, .. } = self.environment.clone();
+        let environment = WorkerEnvironment { data_dir, out_dir, known, recorder, time_left_ms };
+        ExecutorConfig { spec: self.spec.clone(), environment }
+    }
 }
 
 /// Why a hunt cannot run, or not go on.
@@ -201,11 +215,11 @@ pub async fn hunt(
     mut stop: mpsc::Receiver<()>,
 ) -> Result<Summary, HuntError> {
     let started = clock::now();
-    let target: Target = plan.executor.dbms.parse().map_err(|e: TargetError| HuntError::Executor(e.to_string()))?;
+    let target: Target = plan.spec.dbms.parse().map_err(|e: TargetError| HuntError::Executor(e.to_string()))?;
     // Better fail here, before there is a campaign, than in an executor. Servers of our own take a while to start.
     if !target.starts_server().map_err(|error| HuntError::Executor(error.to_string()))? {
-        let deadline = plan.time_max.map(|time| started + time);
-        let open = || probe::open(&target, &plan.executor.data_dir, deadline);
+        let deadline = plan.spec.limits.time_max().map(|time| started + time);
+        let open = || probe::open(&target, &plan.environment.data_dir, deadline);
         let mut opened = open().await?;
         if let Opened::Broken(_) = opened {
             // Once may have been a kill from outside.
@@ -218,7 +232,7 @@ pub async fn hunt(
             Opened::Broken(broken) => return does_not_open(&plan, &target, broken, started),
         }
     }
-    let out_dir = plan.executor.out_dir.clone();
+    let out_dir = plan.environment.out_dir.clone();
     let occupied = campaign::occupy(&out_dir)?;
     let run_dir = occupied.run_dir.clone();
     let begun = fs::metadata(&run_dir).and_then(|made| made.modified());
@@ -230,12 +244,12 @@ pub async fn hunt(
 
 /// What there is to say of a hunt on a target that breaks when it is opened: that is a bug, and the end.
 fn does_not_open(plan: &HuntPlan, target: &Target, broken: Broken, started: Instant) -> Result<Summary, HuntError> {
-    let (_, found) = keep(plan, &[], &probe::finding(target, plan.executor.seed, &broken))?;
+    let (_, found) = keep(plan, &[], &probe::finding(target, plan.spec.seed, &broken))?;
     Ok(Summary {
         elapsed: started.elapsed(),
         findings: found.into_iter().collect(),
         error: Some(HuntError::Opening { target: target.to_string(), broken }),
-        ..Summary::nothing(&target.to_string(), plan.executor.seed)
+        ..Summary::nothing(&target.to_string(), plan.spec.seed)
     })
 }
 
@@ -287,25 +301,17 @@ impl<'a> Hunt<'a> {
         progress: &'a mut (dyn Progress + Send),
         started: Instant,
     ) -> Result<Self, HuntError> {
-        let out_dir = &plan.executor.out_dir;
+        let out_dir = &plan.environment.out_dir;
         let fresh = || Campaign {
-            dbms: plan.executor.dbms.clone(),
-            seed: plan.executor.seed,
-            choice: plan.executor.choice.clone(),
-            snippet_percent: plan.executor.snippet_percent,
+            spec: plan.spec.clone(),
             done_below: 0,
             done: BTreeSet::new(),
             stats: Stats::default(),
             findings: Vec::new(),
-            learned: plan
-                .executor
-                .learned
-                .is_some()
-                .then(|| learned::read(&plan.executor.data_dir, &plan.executor.dbms)),
             finished: false,
         };
         let campaign = if plan.resume {
-            campaign::resume(out_dir, &plan.executor.dbms)?
+            campaign::resume(out_dir, &plan.spec)?
         } else {
             if let Some(note) = campaign::make_room(out_dir)? {
                 progress.note(&note);
@@ -313,15 +319,11 @@ impl<'a> Hunt<'a> {
             fresh()
         };
         let mut plan = plan;
-        plan.executor.dbms.clone_from(&campaign.dbms);
-        plan.executor.seed = campaign.seed;
-        plan.executor.choice.clone_from(&campaign.choice);
-        plan.executor.snippet_percent = campaign.snippet_percent;
-        plan.executor.learned.clone_from(&campaign.learned);
+        plan.spec.clone_from(&campaign.spec);
         let (events, inbox) = mpsc::unbounded_channel();
         let next_block = campaign.done_below;
         Ok(Self {
-            deadline: plan.time_max.map(|time| started + time),
+            deadline: plan.spec.limits.time_max().map(|time| started + time),
             plan,
             run_dir,
             progress,
@@ -406,7 +408,7 @@ impl<'a> Hunt<'a> {
     /// Ends executors that still run, and sums up.
     async fn end(mut self, mut error: Option<HuntError>, begun: SystemTime) -> Summary {
         if error.is_none() && self.ready.is_none() && self.time_is_up() {
-            error = Some(HuntError::NotReady(self.plan.executor.dbms.clone()));
+            error = Some(HuntError::NotReady(self.plan.spec.dbms.clone()));
         }
         let elapsed = self.started.elapsed();
         if error.is_some() || !self.workers.is_empty() {
@@ -437,9 +439,9 @@ impl<'a> Hunt<'a> {
             error.get_or_insert(unsaved);
         }
         Summary {
-            dbms: self.campaign.dbms.clone(),
+            dbms: self.campaign.spec.dbms.clone(),
             ready: self.ready.take().unwrap_or_default(),
-            seed: self.campaign.seed,
+            seed: self.campaign.spec.seed,
             elapsed,
             stats: std::mem::take(&mut self.campaign.stats),
             findings: std::mem::take(&mut self.campaign.findings),
@@ -451,10 +453,10 @@ impl<'a> Hunt<'a> {
     /// Findings that executors wrote and could not tell of any more: those of this campaign written since it began.
     fn unreported(&self, begun: SystemTime) -> Vec<FoundReport> {
         let written = |dir: &Path| fs::metadata(dir.join("case.json")).and_then(|file| file.modified()).ok();
-        let all = finding::list(&self.plan.executor.out_dir).unwrap_or_default();
+        let all = finding::list(&self.plan.environment.out_dir).unwrap_or_default();
         let own = all.into_iter().filter(|(dir, finding)| {
-            finding.seed == self.campaign.seed
-                && finding.dbms == self.campaign.dbms
+            finding.seed == self.campaign.spec.seed
+                && finding.dbms == self.campaign.spec.dbms
                 && written(dir).is_some_and(|time| time >= begun)
         });
         own.map(|(dir, finding)| finding.found(&dir)).collect()
@@ -466,7 +468,7 @@ impl<'a> Hunt<'a> {
     }
 
     fn save(&self) -> Result<(), HuntError> {
-        self.campaign.write(&self.plan.executor.out_dir)
+        self.campaign.write(&self.plan.environment.out_dir)
     }
 
     /// Hands out no more work; executors end when they have none left.
@@ -489,7 +491,7 @@ impl<'a> Hunt<'a> {
         }
         let block = self.next_block;
         let size = u64::from(CASES_PER_BLOCK);
-        let left = self.plan.cases_max.map_or(size, |max| max.saturating_sub(block * size).min(size));
+        let left = self.plan.spec.limits.cases_max.map_or(size, |max| max.saturating_sub(block * size).min(size));
         if left == 0 {
             return None;
         }
@@ -571,7 +573,7 @@ impl<'a> Hunt<'a> {
                 self.supply(id);
             }
             Report::UnsupportedSubquery(learned) => {
-                let ExecutorConfig { data_dir, dbms, .. } = &self.plan.executor;
+                let (data_dir, dbms) = (&self.plan.environment.data_dir, &self.plan.spec.dbms);
                 // A later campaign learns it again.
                 if let Err(error) = learned::append(data_dir, dbms, &learned)
                     && !std::mem::replace(&mut self.forgetful, true)
@@ -607,11 +609,11 @@ impl<'a> Hunt<'a> {
         let recorder = self.run_dir.join(format!("recorder-{id}"));
         let known = self.campaign.findings.iter().map(|f| f.id.clone()).collect();
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
-        let time_left_ms = left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
-        let config = ExecutorConfig { recorder: recorder.clone(), known, time_left_ms, ..self.plan.executor.clone() };
+        let config = self.plan.executor(recorder.clone(), known, left.map(millis));
         let process = Process::start(&config)?;
         let (orders, orders_in) = mpsc::unbounded_channel();
-        let (hang_after, events, hurry) = (self.plan.hang_after, self.events.clone(), self.hurry.subscribe());
+        let (hang_after, events, hurry) =
+            (self.plan.spec.limits.hang_after(), self.events.clone(), self.hurry.subscribe());
         self.attending.spawn(monitor_worker(id, process, orders_in, recorder.clone(), hang_after, events, hurry));
         self.workers.insert(id, Worker { orders, pending: Vec::new(), recorder, ready: false, lost: None });
         Ok(())
@@ -619,7 +621,7 @@ impl<'a> Hunt<'a> {
 
     /// Starts executors up to their number.
     fn start_workers(&mut self) -> Result<(), HuntError> {
-        while !self.stopping && self.workers.len() < self.plan.workers {
+        while !self.stopping && self.workers.len() < self.plan.environment.workers {
             self.start_worker()?;
         }
         Ok(())
@@ -627,7 +629,7 @@ impl<'a> Hunt<'a> {
 
     /// Whether executors share a server that is not ours.
     fn is_shared(&self) -> bool {
-        matches!(self.plan.executor.dbms.parse(), Ok(Target::Url { .. }))
+        matches!(self.plan.spec.dbms.parse(), Ok(Target::Url { .. }))
     }
 
     /// An executor lost the server. All do; what each ran is looked at when the server is back.
@@ -636,7 +638,7 @@ impl<'a> Hunt<'a> {
             worker.lost = Some(suspect.is_some());
         }
         if self.outage.is_none() && !self.recovering {
-            let wait = self.plan.return_max.as_secs();
+            let wait = self.plan.environment.server_return_max.as_secs();
             self.progress.note(&format!("the server ended ({message}); it is waited for, {wait} s at most"));
         }
         let outage = self.outage.get_or_insert_with(|| Outage { message, suspects: Vec::new() });
@@ -674,8 +676,8 @@ impl<'a> Hunt<'a> {
             return Ok(());
         }
         Err(HuntError::Gone {
-            target: self.plan.executor.dbms.clone(),
-            seconds: self.plan.return_max.as_secs(),
+            target: self.plan.spec.dbms.clone(),
+            seconds: self.plan.environment.server_return_max.as_secs(),
             message: recovery.message,
         })
     }
@@ -710,7 +712,7 @@ impl<'a> Hunt<'a> {
         if !worker.ready && worker.lost.is_none() {
             self.failed_starts += 1;
             if self.failed_starts > FAILED_STARTS_MAX {
-                return Err(HuntError::Unstable(self.plan.executor.dbms.clone()));
+                return Err(HuntError::Unstable(self.plan.spec.dbms.clone()));
             }
             self.progress.note("the engine ended the process while a snippet was validated; it is left out");
         }
@@ -786,14 +788,14 @@ async fn examine(
     ]
     .map(|what| SeenRun { what, results: Vec::new(), sql: None })
     .into();
-    write(&plan, &finding, &plan.executor.out_dir.join(FLAKY))?;
+    write(&plan, &finding, &plan.environment.out_dir.join(FLAKY))?;
     let reason = format!("flaky: {} did not repeat in a fresh process", finding.kind);
     Ok(Examined { outcome: Outcome::Warning(reason), found: None })
 }
 
 /// Writes a finding below a directory.
 pub(super) fn write(plan: &HuntPlan, finding: &Finding, parent: &Path) -> Result<FoundReport, HuntError> {
-    let target: Target = plan.executor.dbms.parse().map_err(|e: TargetError| HuntError::Executor(e.to_string()))?;
+    let target: Target = plan.spec.dbms.parse().map_err(|e: TargetError| HuntError::Executor(e.to_string()))?;
     let profile = catalogue::profile(target.dialect()).map_err(|error| HuntError::Executor(error.to_string()))?;
     let dir = finding.write(parent, &profile);
     let dir = dir.map_err(|source| HuntError::Io { what: parent.display().to_string(), source })?;
@@ -808,16 +810,16 @@ pub(super) fn keep(
 ) -> Result<(Outcome, Option<FoundReport>), HuntError> {
     let kind = finding.kind.to_string();
     let same = |f: &&FoundReport| f.class == finding.class && f.kind == kind;
-    if known.iter().filter(same).count() >= plan.executor.findings_per_class_max {
+    if known.iter().filter(same).count() >= plan.spec.limits.findings_per_class_max {
         return Ok((Outcome::Fail(format!("{kind}, one of many: not written")), None));
     }
-    let found = write(plan, finding, &plan.executor.out_dir)?;
+    let found = write(plan, finding, &plan.environment.out_dir)?;
     Ok((Outcome::Fail(kind), Some(found)))
 }
 
 async fn describe(plan: &HuntPlan, scratch: &Path, position: Position) -> Result<Option<Finding>, HuntError> {
     let recorder = scratch.with_extension("recorder");
-    let mut process = Process::start(&ExecutorConfig { recorder, ..plan.executor.clone() })?;
+    let mut process = Process::start(&plan.executor(recorder, Vec::new(), None))?;
     let case = u32::try_from(position.case).unwrap_or(u32::MAX);
     // What came behind the query that ended the executor has no part in that.
     let query = if position.statement < recorder::SETUP { usize::try_from(position.statement).ok() } else { None };
@@ -837,7 +839,7 @@ pub(super) async fn replay(
     plan: &HuntPlan,
     scratch: &Path,
 ) -> Result<Option<FindingKind>, HuntError> {
-    shows(finding, &plan.executor.data_dir, &scratch.with_extension("json"), plan.hang_after).await
+    shows(finding, &plan.environment.data_dir, &scratch.with_extension("json"), plan.spec.limits.hang_after()).await
 }
 
 /// Findings by their fingerprints. The most frequent first, each with the smallest first.

@@ -25,6 +25,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::{ConnectOptions as _, Connection as _, PgPool};
 use std::path::Path;
 use std::str::FromStr as _;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Connections held at once.
@@ -109,12 +110,12 @@ pub enum StoreError {
     NameTaken(String),
 }
 
-/// The store.
-#[derive(Debug)]
+/// The store. Clones share its connections.
+#[derive(Debug, Clone)]
 pub struct Store {
     pool: PgPool,
     /// Dropped last: the server is stopped when the connections are closed.
-    cluster: Option<Cluster>,
+    cluster: Option<Arc<Cluster>>,
 }
 
 impl Store {
@@ -132,7 +133,7 @@ impl Store {
                 .username("caqtus")
                 .database("postgres")
                 .ssl_mode(PgSslMode::Disable);
-            (options, Some(cluster))
+            (options, Some(Arc::new(cluster)))
         };
         let options =
             options.options([("search_path", "caqtus")]).application_name("caqtus").disable_statement_logging();
@@ -157,7 +158,7 @@ impl Store {
         Ok(Self { pool: pool.map_err(StoreError::Connect)?, cluster })
     }
 
-    /// Closes the connections, and stops the private server unless somebody else uses it.
+    /// Closes the connections, those of clones too, and stops the private server unless somebody else uses it.
     pub async fn close(self) {
         self.pool.close().await;
         drop(self.cluster);

@@ -1,6 +1,7 @@
 //! Bisection: between which versions of an engine a finding appeared and disappeared.
 
 use serde::Serialize;
+use std::fmt;
 
 /// What a version does with a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -12,6 +13,16 @@ pub enum Seen {
     Agrees,
     /// A query does not run there.
     Void,
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Shows => "it shows",
+            Self::Agrees => "the queries agree",
+            Self::Void => "void: set-up or a query does not run here",
+        })
+    }
 }
 
 /// Where a finding shows.
@@ -43,53 +54,99 @@ fn leading_void<'a>(seen: impl Iterator<Item = &'a (String, Seen)>) -> Vec<&'a s
     seen.take_while(|(_, seen)| *seen == Seen::Void).map(|(version, _)| version.as_str()).collect()
 }
 
-/// Looks at versions, oldest first, of which the one at `bad` shows the finding, halving on either side of it. A version
-/// that is void is neither good nor bad: the nearest that is not is looked at in its place. A finding that comes and goes
-/// more than once is found in the stretch around `bad` only.
-pub fn bisect<E>(
-    versions: &[String],
-    bad: usize,
-    mut look: impl FnMut(&str) -> Result<Seen, E>,
-) -> Result<Bisection, E> {
-    let mut seen: Vec<Option<Seen>> = vec![None; versions.len()];
-    seen[bad] = Some(Seen::Shows);
-    // Newer ones, nearest first; then older ones.
-    let sides: [Vec<usize>; 2] = [(bad + 1..versions.len()).collect(), (0..bad).rev().collect()];
-    let mut edges = [(bad, None); 2];
-    for (side, (last_bad, good)) in sides.iter().zip(&mut edges) {
-        // Below `low` it shows; from `high` on it does not, or nothing is known.
-        let (mut low, mut high) = (0, side.len());
+/// Which version to look at next, oldest first, halving on either side of one that shows the finding. A version that is
+/// void is neither good nor bad: the nearest that is not is looked at in its place. A finding that comes and goes more than
+/// once is found in the stretch around the first one only.
+#[derive(Debug)]
+pub struct VersionSearch<'a> {
+    versions: &'a [String],
+    seen: Vec<Option<Seen>>,
+    /// Newer versions, and older ones.
+    sides: [Side; 2],
+}
+
+/// The versions on one side, nearest first.
+#[derive(Debug)]
+struct Side {
+    versions: Vec<usize>,
+    /// Below it shows; from `high` on it does not, or nothing is known.
+    low: usize,
+    high: usize,
+    /// Where to look, or near it.
+    wanted: usize,
+    last_bad: usize,
+    good: Option<usize>,
+}
+
+impl Side {
+    fn new(versions: Vec<usize>, bad: usize) -> Self {
         // The end first: most often it is one side of the boundary.
-        let mut wanted = side.len().saturating_sub(1);
-        while low < high {
-            let nearest = (low..high).filter(|at| seen[side[*at]] != Some(Seen::Void));
-            let Some(at) = nearest.min_by_key(|at| at.abs_diff(wanted)) else { break };
-            let found = look(&versions[side[at]])?;
-            seen[side[at]] = Some(found);
+        let wanted = versions.len().saturating_sub(1);
+        Self { low: 0, high: versions.len(), wanted, last_bad: bad, good: None, versions }
+    }
+
+    /// The place among these versions that is looked at next.
+    fn next(&self, seen: &[Option<Seen>]) -> Option<usize> {
+        let left = (self.low..self.high).filter(|at| seen[self.versions[*at]] != Some(Seen::Void));
+        left.min_by_key(|at| at.abs_diff(self.wanted))
+    }
+}
+
+impl<'a> VersionSearch<'a> {
+    /// A search among versions, oldest first, of which the one at `bad` shows the finding.
+    pub fn new(versions: &'a [String], bad: usize) -> Self {
+        let mut seen = vec![None; versions.len()];
+        seen[bad] = Some(Seen::Shows);
+        let sides = [(bad + 1..versions.len()).collect(), (0..bad).rev().collect()];
+        Self { versions, seen, sides: sides.map(|side| Side::new(side, bad)) }
+    }
+
+    /// The version to look at next, by its position; none when the boundaries are found.
+    pub fn wanted(&self) -> Option<usize> {
+        self.sides.iter().find_map(|side| Some(side.versions[side.next(&self.seen)?]))
+    }
+
+    /// What the version that was to be looked at does.
+    pub fn tell(&mut self, version: usize, found: Seen) {
+        self.seen[version] = Some(found);
+        for side in &mut self.sides {
+            let Some(at) = side.versions.iter().position(|of| *of == version) else { continue };
             match found {
-                Seen::Shows => (low, *last_bad) = (at + 1, side[at]),
-                Seen::Agrees => (high, *good) = (at, Some(side[at])),
+                Seen::Shows => (side.low, side.last_bad) = (at + 1, version),
+                Seen::Agrees => (side.high, side.good) = (at, Some(version)),
                 Seen::Void => {}
             }
-            wanted = usize::midpoint(low, high.saturating_sub(1));
+            side.wanted = usize::midpoint(side.low, side.high.saturating_sub(1));
         }
     }
-    let [(last_bad, first_good), (first_bad, good_before)] = edges;
-    let name = |at: usize| versions[at].clone();
-    let seen = versions.iter().zip(seen).filter_map(|(version, seen)| Some((version.clone(), seen?))).collect();
-    Ok(Bisection {
-        good_before: good_before.map(name),
-        first_bad: name(first_bad),
-        last_bad: name(last_bad),
-        first_good: first_good.map(name),
-        seen,
-    })
+
+    /// What was found.
+    pub fn end(self) -> Bisection {
+        let [newer, older] = self.sides;
+        let name = |at: usize| self.versions[at].clone();
+        let seen = self.versions.iter().zip(self.seen);
+        Bisection {
+            good_before: older.good.map(name),
+            first_bad: name(older.last_bad),
+            last_bad: name(newer.last_bad),
+            first_good: newer.good.map(name),
+            seen: seen.filter_map(|(version, seen)| Some((version.clone(), seen?))).collect(),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn search(versions: &[String], bad: usize, mut look: impl FnMut(usize) -> Seen) -> Bisection {
+        let mut search = VersionSearch::new(versions, bad);
+        while let Some(at) = search.wanted() {
+            search.tell(at, look(at));
+        }
+        search.end()
+    }
 
     proptest! {
         #[test]
@@ -99,11 +156,10 @@ mod tests {
             let bad = from + at % (to - from + 1);
             let versions: Vec<String> = (0..length).map(|v| v.to_string()).collect();
             let mut looks = 0;
-            let found = bisect(&versions, bad, |version| {
+            let found = search(&versions, bad, |version| {
                 looks += 1;
-                let version: usize = version.parse().unwrap();
-                Ok::<_, ()>(if (from..=to).contains(&version) { Seen::Shows } else { Seen::Agrees })
-            }).unwrap();
+                if (from..=to).contains(&version) { Seen::Shows } else { Seen::Agrees }
+            });
             prop_assert_eq!(found.void(), (Vec::new(), Vec::new()));
             prop_assert_eq!(found.first_bad, from.to_string());
             prop_assert_eq!(found.last_bad, to.to_string());
@@ -124,9 +180,7 @@ mod tests {
             let bad: Vec<usize> = (0..truth.len()).filter(|at| truth[*at] == Seen::Shows).collect();
             prop_assume!(!bad.is_empty());
             let versions: Vec<String> = (0..truth.len()).map(|v| v.to_string()).collect();
-            let found = bisect(&versions, bad[at % bad.len()], |version| {
-                Ok::<_, ()>(truth[version.parse::<usize>().unwrap()])
-            }).unwrap();
+            let found = search(&versions, bad[at % bad.len()], |version| truth[version]);
             let last = |seen: Seen, before: usize| (0..before).rev().find(|at| truth[*at] == seen).map(|at| at.to_string());
             let next = |seen: Seen, after: usize| (after..truth.len()).find(|at| truth[*at] == seen).map(|at| at.to_string());
             prop_assert_eq!(&found.first_bad, &bad[0].to_string());

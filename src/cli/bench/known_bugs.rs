@@ -3,14 +3,14 @@
 //! A finding is run on the installed versions after the target; the first of them that does not show it names the fix.
 //! Findings with one fix are likely one bug, and a list of known bugs says which ones have that fix.
 
-use crate::cli::bug::{ReplayTarget, look_at};
-use crate::config::{ClassChoice, ExecutorConfig, FINDINGS_PER_CLASS_MAX, HANG_MS, SERVER_RETURN_MS, STATEMENT_LIMITS};
+use crate::app::finding::seen_on;
+use crate::config::{CampaignSpec, SERVER_RETURN_MS, STATEMENT_LIMITS, millis};
 use crate::dbms::install::{EngineStore, version_key};
 use crate::dbms::target::Target;
 use crate::hunt::protocol::Ready;
 use crate::hunt::stats::Stats;
-use crate::hunt::supervisor::{HuntPlan, Progress, hunt};
-use crate::triage::bisect::{Seen, bisect};
+use crate::hunt::supervisor::{HuntEnvironment, HuntPlan, Progress, hunt};
+use crate::triage::bisect::VersionSearch;
 use crate::triage::finding;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
@@ -99,37 +99,28 @@ pub(super) fn measure(plan: &Plan) -> anyhow::Result<Outcome> {
         bail!("no version after {version} is installed, so no fix can be named; `caqtus dbms install {engine}@…`");
     }
     let runtime = crate::cli::runtime()?;
-    let hunt_plan = HuntPlan {
-        executor: ExecutorConfig {
-            dbms: target.to_string(),
-            data_dir: plan.data_dir.clone(),
-            out_dir: plan.out.clone(),
-            seed: plan.seed,
-            choice: ClassChoice::default(),
-            snippet_percent: 35,
-            findings_per_class_max: FINDINGS_PER_CLASS_MAX,
-            known: Vec::new(),
-            learned: None,
-            recorder: PathBuf::new(),
-            time_left_ms: None,
-        },
+    let mut spec = CampaignSpec::new(target.to_string(), plan.seed);
+    spec.limits.time_max_ms = Some(millis(plan.time));
+    let environment = HuntEnvironment {
+        data_dir: plan.data_dir.clone(),
+        out_dir: plan.out.clone(),
         workers: plan.workers,
-        time_max: Some(plan.time),
-        cases_max: None,
-        hang_after: Duration::from_millis(HANG_MS),
-        return_max: Duration::from_millis(SERVER_RETURN_MS),
-        resume: false,
+        server_return_max: Duration::from_millis(SERVER_RETURN_MS),
     };
+    let hunt_plan = HuntPlan { spec, environment, resume: false };
     // Kept open, so that only the time ends the hunt.
     let (_stop, stopped) = mpsc::channel(1);
     let summary = runtime.block_on(async { hunt(hunt_plan, &mut Notes, stopped).await })?.whole()?;
     let mut fixes: BTreeMap<(Vec<u64>, String), Fix> = BTreeMap::new();
     let found = finding::list(&plan.out)?;
-    let looking = ReplayTarget { engine: &engine, data_dir: &plan.data_dir, runtime: &runtime };
     for (dir, finding) in &found {
         // Only versions after the target: what an older one lacks says nothing about a fix.
         let later = &versions[bad..];
-        let span = bisect(later, 0, |version| -> anyhow::Result<Seen> { look_at(&looking, dir, version) })?;
+        let mut search = VersionSearch::new(later, 0);
+        while let Some(at) = search.wanted() {
+            search.tell(at, runtime.block_on(seen_on(dir, &engine, &later[at], &plan.data_dir))?);
+        }
+        let span = search.end();
         let key = (version_key(&span.last_bad), span.first_good.clone().unwrap_or_default());
         let fix = fixes.entry(key).or_insert_with(|| Fix {
             last_bad: span.last_bad,

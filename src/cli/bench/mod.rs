@@ -7,10 +7,10 @@ mod sampling;
 
 use super::Common;
 use crate::catalogue;
-use crate::config::{CASES_PER_BLOCK, ClassChoice, ExecutorConfig, STATEMENT_LIMITS};
+use crate::config::{CASES_PER_BLOCK, CampaignSpec, ClassChoice, STATEMENT_LIMITS};
 use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
-use crate::hunt::protocol::Report;
+use crate::hunt::protocol::{ExecutorConfig, Report, WorkerEnvironment};
 use crate::hunt::stats::Stats;
 use crate::oracle::{caq, coddtest, consistency};
 use clap::{Args, Subcommand, ValueEnum as _};
@@ -332,20 +332,17 @@ fn measure(
     let target: Target = dbms.parse()?;
     let scratch = std::env::temp_dir().join(format!("caqtus-bench-{}", std::process::id()));
     std::fs::create_dir_all(&scratch)?;
-    let mut executor = Executor::new(ExecutorConfig {
-        dbms: target.to_string(),
+    let mut spec = CampaignSpec { choice, ..CampaignSpec::new(target.to_string(), seed) };
+    // Reducing what is found is not what is measured.
+    spec.limits.findings_per_class_max = 0;
+    let environment = WorkerEnvironment {
         data_dir: common.data_dir(),
         out_dir: scratch.clone(),
-        seed,
-        choice,
-        snippet_percent: 35,
-        // Reducing what is found is not what is measured.
-        findings_per_class_max: 0,
         known: Vec::new(),
-        learned: None,
         recorder: scratch.join("recorder"),
         time_left_ms: None,
-    })?;
+    };
+    let mut executor = Executor::new(ExecutorConfig { spec, environment })?;
     let mut stats = Stats::default();
     let mut block = 0;
     while stats.cpu_ns < seconds * 1_000_000_000 {

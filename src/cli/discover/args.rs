@@ -1,19 +1,12 @@
-//! The options of `caqtus discover`, and what they and the configuration come to.
+//! The options of `caqtus discover`.
 
-use crate::caq::query::Caq;
-use crate::cli::{Common, StoreArgs, parse_duration, printable};
-use crate::config::{FileConfig, note_key_variable};
-use crate::discover::search::canonical;
-use crate::generate::seed::{self, dump};
-use crate::llm::budget::{Limits, MicroUsd, Price, Prices};
-use crate::llm::{Key, LiveConfig};
+use crate::app::discovery::{ModelRequest, Request, SeedSource, Who};
+use crate::cli::{Common, StoreArgs, parse_duration};
+use crate::config::BudgetSection;
 use crate::plan::sampling::Sampling;
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::Args;
-use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
 /// Discover oracle classes: propose equivalent queries, prove them, and store what is proven
@@ -148,142 +141,45 @@ pub(super) struct ModelArgs {
     pub(super) budget_calls: Option<u64>,
 }
 
-/// Who proposes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Who {
-    Rules,
-    Live,
-    Batch,
-    Record(PathBuf),
-    Replay(PathBuf),
-}
-
-impl FromStr for Who {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match (text, text.split_once(':')) {
-            ("rules", _) => Ok(Self::Rules),
-            ("live", _) => Ok(Self::Live),
-            ("batch", _) => Ok(Self::Batch),
-            (_, Some(("record", dir))) if !dir.is_empty() => Ok(Self::Record(dir.into())),
-            (_, Some(("replay", dir))) if !dir.is_empty() => Ok(Self::Replay(dir.into())),
-            _ => Err("write rules, live, batch, record:DIR or replay:DIR".to_owned()),
-        }
-    }
-}
-
-/// Where the key is, when the configuration does not say.
-const KEY_ENV: &str = "OPENAI_API_KEY";
-
-/// Where the model is, when nobody says.
-const BASE_URL: &str = "https://api.openai.com/v1";
-
-pub(super) fn read(path: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
-}
-
-#[derive(Deserialize)]
-struct SeedLine {
-    #[serde(default)]
-    id: Option<String>,
-    #[serde(flatten)]
-    caq: Caq,
-}
-
-/// A seed, with its name if it has one.
-pub(super) type NamedSeed = (Option<String>, Caq);
-
-/// The seeds, and where they are from.
-pub(super) fn seeds(args: &DiscoverArgs) -> anyhow::Result<(String, Vec<NamedSeed>)> {
-    let count = args.seeds as usize;
-    if let Some(path) = &args.seed_file {
-        let text = read(path)?;
-        let mut seeds = Vec::new();
-        // The same seed twice would be paid for twice.
-        let mut known = BTreeSet::new();
-        for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let SeedLine { id, caq } = serde_json::from_str(line)
-                .with_context(|| format!("{}, line {}, is no seed", path.display(), at + 1))?;
-            crate::caq::class::read_names(&caq.schema, &caq.placeholders)
-                .with_context(|| format!("{}, line {}", path.display(), at + 1))?;
-            let is_new = known.insert((caq.schema.clone(), caq.placeholders.clone(), canonical(&caq.sql)));
-            if is_new {
-                seeds.push((id, caq));
-            }
-        }
-        return Ok((format!("file {}", hash(&text)), seeds));
-    }
-    let (source, options) = match &args.schema {
-        None => ("generated".to_owned(), seed::Options::default()),
-        Some(path) => {
-            let text = read(path)?;
-            (format!("schema {}", hash(&text)), over(path, text)?)
-        }
-    };
-    let seeds: Vec<_> = seed::seeds(args.seed, &options)?.take(count).map(|seed| (None, seed.caq)).collect();
-    Ok((source, seeds))
-}
-
-/// Seeds over the tables of a file: as they are written if they are a schema of classes, and otherwise those that can be
-/// read as one, which is said.
-fn over(path: &Path, text: String) -> anyhow::Result<seed::Options> {
-    let as_written = seed::Options { schema: Some(text), ..seed::Options::default() };
-    if seed::Generator::new(0, &as_written).is_ok() {
-        return Ok(as_written);
-    }
-    let dump = dump::read(as_written.schema.as_deref().unwrap_or_default());
-    for line in dump.report() {
-        eprintln!("{}: {}", path.display(), printable(&line));
-    }
-    if dump.schema.tables.is_empty() {
-        bail!("{} has no table that seeds can be made over", path.display());
-    }
-    Ok(seed::Options { tables: Some(dump.schema), ..seed::Options::default() })
-}
-
-fn hash(text: &str) -> String {
-    blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
-}
-
-fn dollars(what: &str, amount: f64) -> anyhow::Result<MicroUsd> {
-    MicroUsd::from_dollars(amount).with_context(|| format!("{what} is {amount}; it must be an amount of US dollars"))
-}
-
-pub(super) fn limits(args: &DiscoverArgs, config: &FileConfig) -> anyhow::Result<Limits> {
-    let usd = args.model.budget_usd.or(config.budget.usd);
-    Ok(Limits {
-        usd: usd.map(|usd| dollars("the budget", usd)).transpose()?,
-        tokens: args.model.budget_tokens.or(config.budget.tokens),
-        calls: args.model.budget_calls.or(config.budget.calls),
-    })
-}
-
-pub(super) fn prices(config: &FileConfig) -> anyhow::Result<Prices> {
-    let price = |(name, section): (&String, &crate::config::PriceSection)| {
-        let price = Price {
-            input_per_million: dollars(&format!("the price of {name}"), section.input_per_million)?,
-            output_per_million: dollars(&format!("the price of {name}"), section.output_per_million)?,
+impl DiscoverArgs {
+    /// What is asked for. Files of seeds and schemas are read.
+    pub(super) fn request(&self) -> anyhow::Result<Request> {
+        let named = |path: &Path| -> anyhow::Result<(String, String)> {
+            let name = path.display().to_string();
+            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+            Ok((name, text))
         };
-        Ok((name.clone(), price))
-    };
-    let prices: anyhow::Result<BTreeMap<String, Price>> = config.prices.iter().map(price).collect();
-    Ok(Prices(prices?))
-}
-
-pub(super) fn endpoint(args: &DiscoverArgs, config: &FileConfig, prices: Prices) -> anyhow::Result<LiveConfig> {
-    let variable = config.model.key_env.clone().unwrap_or_else(|| KEY_ENV.to_owned());
-    note_key_variable(&variable);
-    let base_url = args.model.base_url.clone().or_else(|| config.model.base_url.clone());
-    let key = match std::env::var(&variable) {
-        Ok(key) if !key.trim().is_empty() => Key::new(&key)?,
-        // Endpoints of one's own often want none.
-        _ if base_url.is_some() => Key::none(),
-        _ => bail!("the key is missing: set the environment variable {variable}"),
-    };
-    let base_url = base_url.unwrap_or_else(|| BASE_URL.to_owned());
-    let mut live = LiveConfig::new(base_url, key, format!("${variable}"));
-    live.prices = prices;
-    live.seed = args.seed;
-    Ok(live)
+        let seeds = match (&self.seed_file, &self.schema) {
+            (Some(path), _) => named(path).map(|(name, text)| SeedSource::Lines { name, text })?,
+            (None, Some(path)) => named(path).map(|(name, text)| SeedSource::Schema { name, text })?,
+            (None, None) => SeedSource::Generated,
+        };
+        let ModelArgs { model, base_url, temperature, reasoning_effort, candidates, output_tokens, in_flight, .. } =
+            &self.model;
+        Ok(Request {
+            who: self.llm.clone(),
+            seeds,
+            seeds_max: self.seeds,
+            seed: self.seed,
+            dbms: self.dbms.clone(),
+            sampling: self.sampling,
+            examples_max: self.examples,
+            depth_max: self.max_depth,
+            focus: self.focus.clone(),
+            model: ModelRequest {
+                name: model.clone(),
+                base_url: base_url.clone(),
+                temperature: *temperature,
+                reasoning_effort: reasoning_effort.clone(),
+                candidates: *candidates,
+                output_tokens_max: *output_tokens,
+                in_flight: *in_flight,
+            },
+            budget: BudgetSection {
+                usd: self.model.budget_usd,
+                tokens: self.model.budget_tokens,
+                calls: self.model.budget_calls,
+            },
+        })
+    }
 }

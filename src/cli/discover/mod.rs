@@ -6,157 +6,41 @@ pub(super) use args::DiscoverArgs;
 
 use super::progress::{ProgressLine, stop_after};
 use super::{FOUND, printable};
-use crate::clock;
+use crate::app;
+use crate::app::discovery::{Ended, Environment, Plan};
 use crate::config::file_config;
 use crate::dbms::target::Target;
-use crate::discover::batch::{self, Imported};
-use crate::discover::pool::ProverPool;
-use crate::discover::prompt::Prompt;
-use crate::discover::proposer::{Asker, Proposer};
-use crate::discover::run::{Discovery, End, Event, run as discover};
-use crate::discover::settings::{Asking, Settings};
-use crate::discover::summary::Summary;
-use crate::discover::trial::TrialTarget;
-use crate::llm::batch::Batches;
-use crate::llm::budget::{Ledger, Limits, MicroUsd, Price, Spent};
-use crate::llm::wire::Shape;
-use crate::llm::{Live, LiveConfig, Model, Recorder, Replay};
-use crate::store::{CandidateVerdict, ClassState, Store, Tally};
-use anyhow::{Context as _, bail};
-use args::{NamedSeed, Who, endpoint, limits, prices, read, seeds};
-use std::fmt::Write as _;
+use crate::discover::run::End;
+use anyhow::bail;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Semaphore, mpsc, watch};
 
 pub(super) fn run(args: &DiscoverArgs) -> anyhow::Result<ExitCode> {
     for name in &args.dbms {
         let target: Target = name.parse()?;
         crate::cli::open_apart(&target, &args.common)?;
     }
-    let runtime = super::deep_runtime()?;
-    runtime.block_on(async {
-        let mut plan = Plan::new(args)?;
-        let stopped = stop_after(args.max_minutes.map(|minutes| Duration::from_secs(60 * minutes)));
+    let environment = Environment {
+        data_dir: args.common.data_dir(),
+        workers: args.workers.map_or_else(app::cores, usize::from),
+        prover: args.prover.clone(),
+        config: file_config(args.model.config.as_deref())?,
+        export_batch: args.export_batch.clone(),
+        import_batch: args.import_batch.clone(),
+        batch_poll: args.batch_poll,
+    };
+    let mut notes = Vec::new();
+    let plan = args.request().and_then(|request| Plan::new(&request, environment, &mut notes));
+    notes.iter().for_each(|note| eprintln!("{}", printable(note)));
+    let mut plan = plan?;
+    super::deep_runtime()?.block_on(async {
+        let stop = stop_after(args.max_minutes.map(|minutes| Duration::from_secs(60 * minutes)));
         let store = args.store.open(&args.common).await?;
-        plan.discover(args, store, &stopped).await
-    })
-}
-
-/// What the options and the configuration come to.
-struct Plan {
-    settings: Settings,
-    who: Who,
-    seeds: Vec<NamedSeed>,
-    /// The endpoint; none where nothing is sent.
-    endpoint: Option<LiveConfig>,
-    /// Once it is known how many calls are left.
-    live: Option<Arc<Live>>,
-    price: Option<Price>,
-    limits: Limits,
-    prompt: Prompt,
-    progress: ProgressLine,
-}
-
-impl Plan {
-    fn new(args: &DiscoverArgs) -> anyhow::Result<Self> {
-        let config = file_config(args.model.config.as_deref())?;
-        let model = args.model.model.clone().or_else(|| config.model.name.clone());
-        let files = args.export_batch.is_some() || !args.import_batch.is_empty();
-        let who = match (&args.llm, &model) {
-            (Some(who), _) => who.clone(),
-            (None, Some(_)) => Who::Live,
-            (None, None) if files => bail!("name the model that the batch is for: --model NAME"),
-            (None, None) => Who::Rules,
-        };
-        if files && who == Who::Rules {
-            bail!("rewrite rules need no batch; name a model with --model");
-        }
-        let (source, seeds) = seeds(args)?;
-        let prompt = Prompt::shipped()?;
-        let rules = who == Who::Rules;
-        let asking = match (rules, model) {
-            (true, _) => Asking {
-                model: "rules".to_owned(),
-                temperature: None,
-                reasoning_effort: None,
-                candidates: args.model.candidates,
-                output_tokens_max: 0,
-            },
-            (false, None) => bail!("name the model: --model NAME, or `name` in section [model] of caqtus.toml"),
-            (false, Some(model)) => Asking {
-                model,
-                temperature: args.model.temperature.or(config.model.temperature),
-                reasoning_effort: args.model.reasoning_effort.clone().or_else(|| config.model.reasoning_effort.clone()),
-                candidates: args.model.candidates,
-                output_tokens_max: args.model.output_tokens,
-            },
-        };
-        let limits = limits(args, &config)?;
-        let prices = prices(&config)?;
-        let mut price = if rules { None } else { limits.price(&prices, &asking.model)? };
-        if files || who == Who::Batch {
-            // Half the price (https://platform.openai.com/docs/guides/batch).
-            price = price.map(|p| Price {
-                input_per_million: MicroUsd(p.input_per_million.0.div_ceil(2)),
-                output_per_million: MicroUsd(p.output_per_million.0.div_ceil(2)),
-            });
-        }
-        let sends = !files && matches!(who, Who::Live | Who::Batch | Who::Record(_));
-        let settings = Settings {
-            seed: args.seed,
-            source,
-            dbms: args.dbms.clone(),
-            proposer: if rules { "rules".to_owned() } else { format!("model {}", asking.model) },
-            asking,
-            prompt_hash: (!rules).then(|| prompt.source.prompt_hash.clone()),
-            focus: args.focus.clone(),
-            sampling: args.sampling,
-            examples_max: args.examples,
-            depth_max: args.max_depth,
-        };
-        let endpoint = if sends { Some(endpoint(args, &config, prices)?) } else { None };
-        let progress = ProgressLine::new(args.quiet);
-        Ok(Self { settings, who, seeds, endpoint, live: None, price, limits, prompt, progress })
-    }
-
-    async fn discover(
-        &mut self,
-        args: &DiscoverArgs,
-        store: Store,
-        stopped: &watch::Receiver<bool>,
-    ) -> anyhow::Result<ExitCode> {
-        let start = clock::now();
-        let workers = args.workers.map_or_else(cores, usize::from);
-        let provers = ProverPool::open(args.prover.as_deref(), workers).await?;
-        let key = self.settings.key();
-        let run = store.run_open(&key, &serde_json::to_value(&self.settings)?).await?;
-        store.seed_put(run.id, 0, &self.seeds).await?;
-        let tally = store.exchange_tally(run.id).await?;
-        if let Some(mut endpoint) = self.endpoint.take() {
-            endpoint.calls_left = self.limits.calls.map(|limit| limit.saturating_sub(tally.calls));
-            self.live = Some(Arc::new(Live::new(endpoint)?));
-        }
-        let discovery = Arc::new(Discovery {
-            proposer: self.proposer(args, tally)?,
-            store,
-            run,
-            settings: self.settings.clone(),
-            provers,
-            targets: args.dbms.iter().map(|name| TrialTarget::new(name, args.common.data_dir())).collect(),
-            data_dir: args.common.data_dir(),
-            seeds_in_flight: 2 * workers + usize::from(args.model.in_flight),
-        });
-        self.progress.note(&format!("run {key}: {} seeds, {}", self.seeds.len(), self.settings.proposer));
-        let end = self.work(args, &discovery, stopped).await;
-        self.progress.finish();
-        let summary = Summary::read(&discovery.store, discovery.run.id, start.elapsed()).await?;
-        let discovery = Arc::try_unwrap(discovery).map_err(|_| anyhow::anyhow!("a task is still running"))?;
-        let calls = discovery.store.exchange_tally(discovery.run.id).await?.calls;
-        discovery.store.close().await;
-        let end = end?;
+        let mut progress = ProgressLine::new(args.quiet);
+        let ended = plan.run(&store, &stop, &mut progress).await;
+        progress.finish();
+        store.close().await;
+        let Ended { summary, end, fruitless } = ended?;
         if args.json {
             println!("{}", serde_json::to_string(&summary)?);
         } else {
@@ -168,254 +52,9 @@ impl Plan {
                 End::Waiting => println!("the other seeds wait for answers: --import-batch FILE takes them"),
             }
         }
-        if self.who != Who::Rules && summary.candidates + summary.duplicates == 0 {
-            let failures: Vec<String> =
-                summary.without_candidates.iter().map(|(what, count)| format!("{count} times {what}")).collect();
-            if !failures.is_empty() {
-                bail!(
-                    "the model gave not one candidate: {}; look at the endpoint's address and the model's name, and begin \
-                     anew with another --seed: what was asked counts as asked",
-                    failures.join(", ")
-                );
-            }
-            if end == End::Stopped && calls > 0 {
-                bail!("stopped before the endpoint gave its first answer; the same command goes on");
-            }
+        if let Some(why) = fruitless {
+            bail!(why);
         }
         Ok(ExitCode::from(if summary.quarantined > 0 { FOUND } else { 0 }))
-    }
-
-    fn proposer(&self, args: &DiscoverArgs, tally: Tally) -> anyhow::Result<Proposer> {
-        let files = args.export_batch.is_some() || !args.import_batch.is_empty();
-        let model: Option<Arc<dyn Model>> = match (&self.who, &self.live) {
-            (Who::Rules, _) => return Ok(Proposer::Rules),
-            (Who::Replay(dir), _) if !files => Some(Arc::new(Replay::new(dir))),
-            (Who::Record(dir), Some(live)) => {
-                let recorder = Recorder::new(live.clone(), dir);
-                Some(Arc::new(recorder.with_context(|| format!("cannot record into {}", dir.display()))?))
-            }
-            (Who::Live, Some(live)) => Some(live.clone()),
-            _ => None,
-        };
-        let spent =
-            Spent { usd: MicroUsd(tally.micro_usd), tokens: tally.tokens, calls: tally.calls, ..Spent::default() };
-        Ok(Proposer::Model(Box::new(Asker {
-            model,
-            prompt: self.prompt.clone(),
-            asking: self.settings.asking.clone(),
-            price: self.price,
-            limits: self.limits,
-            ledger: Mutex::new(Ledger { spent, ..Ledger::default() }),
-            permits: Semaphore::new(usize::from(args.model.in_flight)),
-            pending: Mutex::default(),
-            failures: AtomicU32::new(0),
-            free: matches!(self.who, Who::Replay(_)),
-        })))
-    }
-
-    async fn work(
-        &mut self,
-        args: &DiscoverArgs,
-        discovery: &Arc<Discovery>,
-        stop: &watch::Receiver<bool>,
-    ) -> anyhow::Result<End> {
-        if let Proposer::Model(asker) = &discovery.proposer {
-            for path in &args.import_batch {
-                let text = read(path)?;
-                let imported = batch::import(asker, &discovery.store, &discovery.run, &text).await?;
-                self.progress.note(&imported_text(&path.display().to_string(), &imported));
-            }
-            if self.who == Who::Batch && self.live.is_some() {
-                return self.through_batches(args, discovery, asker, stop).await;
-            }
-        }
-        let end = self.search(args, discovery, stop).await?;
-        if let (Proposer::Model(asker), Some(path)) = (&discovery.proposer, &args.export_batch) {
-            let (lines, exceeded) = batch::export(asker, &discovery.store, &discovery.run, Shape::default()).await?;
-            let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
-            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-            self.progress.note(&format!("{} prompts wait for an answer: {}", lines.len(), path.display()));
-            if let Some(exceeded) = exceeded {
-                return Ok(End::Budget(exceeded));
-            }
-        }
-        Ok(end)
-    }
-
-    /// Searches, hands what waits to the endpoint as a batch, waits for it, and so on.
-    async fn through_batches(
-        &mut self,
-        args: &DiscoverArgs,
-        discovery: &Arc<Discovery>,
-        asker: &Asker,
-        stop: &watch::Receiver<bool>,
-    ) -> anyhow::Result<End> {
-        let Some(live) = self.live.clone() else { return Ok(End::Waiting) };
-        loop {
-            let end = self.search(args, discovery, stop).await?;
-            if end != End::Waiting {
-                return Ok(end);
-            }
-            let sample = asker.pending.lock().ok().and_then(|pending| pending.first().cloned());
-            let Some(sample) = sample else { return Ok(end) };
-            let batches = Batches::new(&live, &sample);
-            let open = discovery.store.batch_list_open(discovery.run.id).await?;
-            let id = if let Some(id) = open.into_iter().next() {
-                id
-            } else {
-                let (lines, exceeded) = batch::export(asker, &discovery.store, &discovery.run, live.shape()).await?;
-                if let Some(exceeded) = exceeded.filter(|_| lines.is_empty()) {
-                    return Ok(End::Budget(exceeded));
-                }
-                let file = batches.upload(&(lines.join("\n") + "\n")).await?;
-                let batch = batches.create(&file).await?;
-                discovery.store.batch_put(&batch.id, discovery.run.id).await?;
-                self.progress.note(&format!("batch {}: {} prompts", batch.id, lines.len()));
-                batch.id
-            };
-            let batch = loop {
-                let batch = batches.status(&id).await?;
-                if batch.has_ended() {
-                    break batch;
-                }
-                self.progress.update(format!("batch {id}: {}", batch.status), Duration::ZERO);
-                let mut stopped = stop.clone();
-                tokio::select! {
-                    () = tokio::time::sleep(args.batch_poll) => {}
-                    _ = stopped.wait_for(|stop| *stop) => return Ok(End::Stopped),
-                }
-            };
-            let mut answered = 0;
-            for file in [&batch.output_file_id, &batch.error_file_id].into_iter().flatten() {
-                let text = batches.download(file).await?;
-                let imported = batch::import(asker, &discovery.store, &discovery.run, &text).await?;
-                answered += imported.answered;
-                self.progress.note(&imported_text(&format!("batch {id}"), &imported));
-            }
-            discovery.store.batch_end(&id).await?;
-            if answered == 0 {
-                bail!("batch {id} ended as {} without an answer; the same command tries again", batch.status);
-            }
-        }
-    }
-
-    async fn search(
-        &mut self,
-        args: &DiscoverArgs,
-        discovery: &Arc<Discovery>,
-        stop: &watch::Receiver<bool>,
-    ) -> anyhow::Result<End> {
-        if let Proposer::Model(asker) = &discovery.proposer {
-            // What waited before may have its answer by now.
-            asker.pending.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        }
-        let seeds = discovery.store.seed_list(discovery.run.id).await?;
-        // The same run with more seeds was there before: those beyond are not asked for now.
-        let seeds: Vec<_> = seeds.into_iter().take(self.seeds.len()).collect();
-        let start = clock::now();
-        let mut counts = Counts { seeds: seeds.len(), ..Counts::default() };
-        counts.done = seeds.iter().filter(|seed| seed.ended.is_some()).count();
-        let (events, mut heard) = mpsc::unbounded_channel();
-        let running = discover(discovery, seeds, stop.clone(), events);
-        tokio::pin!(running);
-        loop {
-            let money = money(discovery, &self.limits);
-            tokio::select! {
-                end = &mut running => return Ok(end?),
-                Some(event) = heard.recv() => {
-                    if let Some(note) = counts.note(&event) {
-                        self.progress.note(&note);
-                    }
-                    if !args.quiet {
-                        self.progress.update(counts.line(&money), start.elapsed());
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn money(discovery: &Discovery, limits: &Limits) -> String {
-    let Proposer::Model(asker) = &discovery.proposer else { return String::new() };
-    let Spent { usd, calls, .. } = asker.ledger().spent;
-    match limits.usd {
-        Some(limit) => format!("  {calls} calls, {usd} of {limit}"),
-        None => format!("  {calls} calls, {usd}"),
-    }
-}
-
-fn imported_text(from: &str, imported: &Imported) -> String {
-    let Imported { answered, failed, duplicates, unknown, malformed } = imported;
-    let mut text = format!("{from}: {answered} answers");
-    let failures: u32 = failed.values().sum();
-    for (count, what) in [
-        (failures, "failed and wait on"),
-        (*duplicates, "were there already"),
-        (*unknown, "are not of this run"),
-        (u32::try_from(malformed.len()).unwrap_or(u32::MAX), "lines cannot be read"),
-    ] {
-        if count > 0 {
-            // Writing to a string does not fail.
-            let _ = write!(text, ", {count} {what}");
-        }
-    }
-    text
-}
-
-/// What happened so far, for the progress line.
-#[derive(Default)]
-struct Counts {
-    seeds: usize,
-    done: usize,
-    proven: u64,
-    refuted: u64,
-    unknown: u64,
-    failed: u64,
-    classes: u64,
-    similarities: Vec<f64>,
-}
-
-impl Counts {
-    /// Counts an event; what should be said about it, if anything.
-    fn note(&mut self, event: &Event) -> Option<String> {
-        match event {
-            Event::Candidate(CandidateVerdict::Proven, true) => self.proven += 1,
-            Event::Candidate(CandidateVerdict::Proven, false) => self.failed += 1,
-            Event::Candidate(CandidateVerdict::Refuted, _) => self.refuted += 1,
-            Event::Candidate(CandidateVerdict::Unknown, _) => self.unknown += 1,
-            Event::Candidate(CandidateVerdict::Duplicate, _) | Event::Step(_) | Event::SeedWaits => {}
-            Event::SeedEnded => self.done += 1,
-            Event::SeedUnfit { number, why } => {
-                self.done += 1;
-                return Some(format!("seed {} is left out: {why}", number + 1));
-            }
-            Event::Class { name, state, similarity, .. } => {
-                self.classes += 1;
-                self.similarities.extend(similarity);
-                if *state == ClassState::Quarantined {
-                    return Some(format!(
-                        "{name} is quarantined: an engine disagrees with its proof; `caqtus oracle show --store {name}`"
-                    ));
-                }
-            }
-        }
-        None
-    }
-
-    fn line(&self, money: &str) -> String {
-        let Self { seeds, done, proven, refuted, unknown, failed, classes, similarities } = self;
-        #[expect(clippy::cast_precision_loss, reason = "a mean for people")]
-        let similarity = match similarities.as_slice() {
-            [] => String::new(),
-            some => format!(", plans {:.2} alike", some.iter().sum::<f64>() / some.len() as f64),
-        };
-        format!(
-            "seeds {done}/{seeds}  proven {proven}  refuted {refuted}  unknown {unknown}  not run {failed}  \
-             classes {classes}{similarity}{money}"
-        )
-    }
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    })
 }

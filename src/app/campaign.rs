@@ -1,0 +1,301 @@
+//! Campaigns: run, judged by what was tested, summed up and recorded.
+
+use super::class::{self, ClassUseError};
+use crate::caq::proof::Stale;
+use crate::catalogue::{self, CatalogueError, print_snippets};
+use crate::config::{CatalogueSource, ClassChoice, TESTED_CASES_MIN, VOID_PERCENT_MAX};
+use crate::hunt::learned;
+use crate::hunt::stats::{Messages, OracleStats, Outcomes, Stats};
+use crate::hunt::supervisor::{self, HuntError, HuntPlan, Progress, Summary};
+use crate::store::{CampaignRow, ClassState, Store, StoreError};
+use crate::triage::finding::{self, Finding, FindingError, FoundReport};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+use thiserror::Error;
+use tokio::sync::mpsc;
+
+/// Why a campaign cannot use the store.
+#[derive(Debug, Error)]
+pub enum RecordError {
+    /// The store fails.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Its classes cannot be written down for executors.
+    #[error(transparent)]
+    Class(#[from] ClassUseError),
+    /// It has nothing that can be used.
+    #[error("the store has no released class; `caqtus discover` finds some, `caqtus oracle import` brings others")]
+    NoClass,
+    /// A file or directory cannot be written.
+    #[error("cannot {what} {path}")]
+    File {
+        /// What was to be done with it.
+        what: &'static str,
+        /// Which.
+        path: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A finding cannot be read back.
+    #[error(transparent)]
+    Finding(#[from] FindingError),
+    /// The summary cannot be written as JSON.
+    #[error("the summary cannot be written as JSON")]
+    Json(#[from] serde_json::Error),
+}
+
+/// How much must be tested for a campaign that finds nothing to be clean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Demands {
+    /// Cases that must pass or fail.
+    pub cases_min: u64,
+    /// The share of void cases (skipped, warning), in percent, above which it is not clean.
+    pub void_percent_max: u8,
+}
+
+impl Default for Demands {
+    fn default() -> Self {
+        Self { cases_min: TESTED_CASES_MIN, void_percent_max: VOID_PERCENT_MAX }
+    }
+}
+
+impl Demands {
+    /// Why nothing can be concluded from a campaign that found nothing, if so.
+    fn unmet(self, outcomes: &Outcomes) -> Option<String> {
+        let (tested, void) = (outcomes.pass + outcomes.fail, outcomes.skipped + outcomes.warning);
+        let Self { cases_min, void_percent_max } = self;
+        if tested < cases_min {
+            return Some(format!("{tested} cases passed or failed, and --min-cases asks for {cases_min}"));
+        }
+        let all = outcomes.cases();
+        let too_many = u128::from(void) * 100 > u128::from(all) * u128::from(void_percent_max);
+        too_many.then(|| format!("{void} of {all} cases are void, more than the {void_percent_max} % of --max-void"))
+    }
+}
+
+/// What a campaign comes to, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CampaignVerdict {
+    /// Enough was tested, and nothing was found.
+    Clean,
+    /// Bugs were found.
+    Bugs,
+    /// It could not run, or not go on.
+    Broken,
+    /// Bugs were found, and then it could not go on.
+    BugsThenBroken,
+    /// Nothing was found, and too little was tested for that to mean anything.
+    TooLittleTested,
+}
+
+/// A campaign that came to its end, or broke.
+#[derive(Debug)]
+pub struct Ended {
+    /// What it did. Its error is in `error`.
+    pub summary: Summary,
+    /// Why too little was tested, if so.
+    pub too_little: Option<String>,
+    /// Why it could not go on, or not be recorded, if so.
+    pub error: Option<anyhow::Error>,
+}
+
+impl Ended {
+    /// Whether bugs were found.
+    pub fn found(&self) -> bool {
+        !self.summary.findings.is_empty() || self.summary.stats.outcomes.fail > 0
+    }
+
+    /// What it comes to.
+    pub fn verdict(&self) -> CampaignVerdict {
+        match (self.error.is_some(), self.found()) {
+            (true, true) => CampaignVerdict::BugsThenBroken,
+            (true, false) => CampaignVerdict::Broken,
+            (false, true) => CampaignVerdict::Bugs,
+            (false, false) if self.too_little.is_some() => CampaignVerdict::TooLittleTested,
+            (false, false) => CampaignVerdict::Clean,
+        }
+    }
+
+    /// The summary for machines.
+    pub fn json(&self) -> CampaignJson<'_> {
+        CampaignJson::new(&self.summary, self.verdict(), self.error.as_ref())
+    }
+}
+
+/// Runs a campaign to its end and, where there is a store, records it there. `stop` resolves when somebody wants it to end.
+/// An error is that it did not begin.
+pub async fn run(
+    mut plan: HuntPlan,
+    demands: Demands,
+    store: Option<&Store>,
+    progress: &mut (dyn Progress + Send),
+    stop: mpsc::Receiver<()>,
+) -> Result<Ended, HuntError> {
+    if !plan.resume && plan.spec.learned.is_none() {
+        plan.spec.learned = Some(learned::read(&plan.environment.data_dir, &plan.spec.dbms));
+    }
+    let choice = plan.spec.choice.clone();
+    let mut summary = supervisor::hunt(plan, progress, stop).await?;
+    let error = summary.error.take().map(anyhow::Error::from);
+    let too_little = demands.unmet(&summary.stats.outcomes);
+    let mut ended = Ended { summary, too_little, error };
+    if let Some(store) = store {
+        let recorded = record(store, &choice, &ended.json()).await;
+        ended.error = ended.error.or(recorded.err().map(anyhow::Error::from));
+    }
+    Ok(ended)
+}
+
+/// Recorded proofs of the chosen classes that are not about the present text of two members.
+pub fn stale_proofs(choice: &ClassChoice) -> Result<Vec<Stale>, CatalogueError> {
+    if choice.source.proofs.is_none() {
+        return Ok(Vec::new());
+    }
+    Ok(catalogue::load_matching(&choice.source, &choice.classes)?.stale)
+}
+
+/// Writes the released classes of the store to files in the campaign's directory: executors need no store, and a campaign
+/// that goes on keeps its classes.
+pub async fn released(store: &Store, dialect: &str, out_dir: &Path) -> Result<CatalogueSource, RecordError> {
+    let released = class::stored(store, Some(ClassState::Released), &[]).await?;
+    if released.is_empty() {
+        return Err(RecordError::NoClass);
+    }
+    let cannot = |what, path: &Path| {
+        let path = path.display().to_string();
+        move |source| RecordError::File { what, path, source }
+    };
+    std::fs::create_dir_all(out_dir).map_err(cannot("make", out_dir))?;
+    let (classes, proofs) = (out_dir.join("store-classes.toml"), out_dir.join("store-proofs.jsonl"));
+    class::write(&released, &classes, &proofs)?;
+    let snippets = match store.snippet_list(dialect).await?.as_slice() {
+        [] => None,
+        some => {
+            let path = out_dir.join("store-snippets.jsonl");
+            std::fs::write(&path, print_snippets(some)).map_err(cannot("write", &path))?;
+            Some(path)
+        }
+    };
+    Ok(CatalogueSource { catalogue: vec![classes], proofs: Some(proofs), snippets })
+}
+
+/// Stores what a campaign did.
+async fn record(store: &Store, choice: &ClassChoice, summary: &CampaignJson<'_>) -> Result<(), RecordError> {
+    let findings = summary.findings.iter().map(|found| finding::read(Path::new(&found.dir)));
+    let findings: Vec<Finding> = findings.collect::<Result<_, _>>()?;
+    let ClassChoice { classes, assumed, .. } = choice;
+    let key = format!("{} {} {} {classes:?} {assumed}", summary.dbms, summary.version, summary.seed);
+    let campaign = CampaignRow {
+        key: blake3::hash(key.as_bytes()).to_hex()[..16].to_owned(),
+        dbms: summary.dbms.to_owned(),
+        version: summary.version.to_owned(),
+        seed: summary.seed,
+        summary: serde_json::to_value(summary)?,
+    };
+    Ok(store.campaign_put(&campaign, &findings).await?)
+}
+
+/// What a campaign did: the output contract of `caqtus hunt --json`, and what the store keeps of it.
+#[derive(Serialize)]
+pub struct CampaignJson<'a> {
+    /// The exit status in a word.
+    verdict: CampaignVerdict,
+    /// Why it could not run, or not go on.
+    error: Option<String>,
+    dbms: &'a str,
+    version: &'a str,
+    seed: u64,
+    seconds: f64,
+    cpu_seconds: f64,
+    server_cpu_seconds: f64,
+    cases: u64,
+    /// Cases that are not void.
+    tested: u64,
+    statements: u64,
+    setup_errors: u64,
+    outcomes: Counts,
+    reasons: &'a BTreeMap<String, u64>,
+    messages: &'a Messages,
+    replaced_databases: u64,
+    oracles: &'a BTreeMap<String, OracleStats>,
+    cases_per_cpu_second: f64,
+    engine_share: f64,
+    classes: usize,
+    assumed_members: usize,
+    snippets: usize,
+    restarts: u64,
+    case_digest: String,
+    findings: &'a [FoundReport],
+    bugs: Vec<Bug<'a>>,
+}
+
+/// Findings that are likely one bug, by the smallest of them.
+#[derive(Serialize)]
+struct Bug<'a> {
+    #[serde(flatten)]
+    smallest: &'a FoundReport,
+    /// How many there are.
+    findings: usize,
+}
+
+#[derive(Serialize)]
+struct Counts {
+    pass: u64,
+    skipped: u64,
+    warning: u64,
+    fail: u64,
+}
+
+impl<'a> CampaignJson<'a> {
+    fn new(summary: &'a Summary, verdict: CampaignVerdict, error: Option<&anyhow::Error>) -> Self {
+        let stats = &summary.stats;
+        let Stats {
+            outcomes, messages, replaced, statements, setup_errors, cpu_ns, server_ns, digest, oracles, ..
+        } = stats;
+        Self {
+            verdict,
+            error: error.map(|error| format!("{error:#}")),
+            dbms: &summary.dbms,
+            version: &summary.ready.version,
+            seed: summary.seed,
+            seconds: summary.elapsed.as_secs_f64(),
+            cpu_seconds: Duration::from_nanos(*cpu_ns).as_secs_f64(),
+            server_cpu_seconds: Duration::from_nanos(*server_ns).as_secs_f64(),
+            cases: outcomes.cases(),
+            tested: outcomes.pass + outcomes.fail,
+            statements: *statements,
+            setup_errors: *setup_errors,
+            outcomes: Counts {
+                pass: outcomes.pass,
+                skipped: outcomes.skipped,
+                warning: outcomes.warning,
+                fail: outcomes.fail,
+            },
+            reasons: &outcomes.reasons,
+            messages,
+            replaced_databases: *replaced,
+            oracles,
+            cases_per_cpu_second: stats.cases_per_cpu_second(),
+            engine_share: stats.engine_share(),
+            classes: summary.ready.classes,
+            assumed_members: summary.ready.assumed,
+            snippets: summary.ready.snippets,
+            restarts: summary.restarts,
+            case_digest: format!("{digest:016x}"),
+            findings: &summary.findings,
+            bugs: supervisor::group(&summary.findings)
+                .iter()
+                .map(|group| Bug { smallest: group[0], findings: group.len() })
+                .collect(),
+        }
+    }
+
+    /// The summary of a campaign that did not begin.
+    pub fn not_begun(nothing: &'a Summary, error: &anyhow::Error) -> Self {
+        Self::new(nothing, CampaignVerdict::Broken, Some(error))
+    }
+}
