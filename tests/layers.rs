@@ -32,7 +32,7 @@ const PROVER_PROGRAM: Crate = Crate {
     folder: "prover/src/bin/caqtus_prover",
     layers: &[
         &["args", "audit", "clock", "exit", "memory", "second", "solver"],
-        &["display", "serve", "worker"],
+        &["completions", "display", "man", "serve", "worker"],
         &["explain", "pool"],
         &["pairs"],
         &["bench", "fuzz", "prove"],

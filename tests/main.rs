@@ -16,6 +16,7 @@ mod layers;
 mod model_faults_are_counted;
 mod one_directory_one_campaign;
 mod output_that_nobody_reads;
+mod packages_are_whole;
 mod planted_bugs_are_reported;
 mod prover_evaluator_agrees_with_sqlite;
 mod same_seed_same_cases;

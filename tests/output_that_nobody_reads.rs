@@ -37,6 +37,7 @@ fn every_command_ends_quietly() {
         vec!["bug", "show", id],
         vec!["bug", "replay", id],
         vec!["bug", "spans"],
+        vec!["completions", "bash"],
         vec!["selftest", "--cases", "0"],
     ] {
         let output = into_nothing(caqtus.command(&words));

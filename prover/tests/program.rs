@@ -548,3 +548,25 @@ mod unread {
         check_status(&wrong, COULD_NOT_RUN);
     }
 }
+
+#[test]
+fn packages_get_completions_and_a_manual_page_for_every_command() {
+    for (shell, start) in [("bash", "_caqtus__prover() {"), ("zsh", "#compdef caqtus-prover")] {
+        let output = run(&["completions", shell]);
+        check_status(&output, 0);
+        let script = stdout(&output);
+        assert!(script.starts_with(start) && script.contains("--certificate"), "{script}");
+        assert!(!script.contains("__man") && !script.contains("subcommand man"), "{shell}");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let pages = dir.path().join("pages");
+    check_status(&run(&["man", pages.to_str().expect("text")]), 0);
+    let mut names: Vec<String> = std::fs::read_dir(&pages)
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    let commands = ["-bench", "-check", "-completions", "-fuzz", "-prove", "-refute", "-serve", ""];
+    assert_eq!(names, commands.map(|command| format!("caqtus-prover{command}.1")));
+    check_status(&run(&["man", "/dev/null/pages"]), COULD_NOT_RUN);
+}

@@ -7,11 +7,13 @@ mod output;
 mod bench;
 mod bug;
 mod case;
+mod completions;
 mod dbms;
 mod discover;
 mod execute;
 mod hunt;
 mod import;
+mod man;
 mod oracle;
 mod progress;
 mod scripts;
@@ -161,8 +163,11 @@ enum Command {
     Case(case::CaseArgs),
     Selftest(selftest::SelftestArgs),
     Bench(bench::BenchArgs),
+    Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     Execute(execute::ExecuteArgs),
+    #[command(hide = true)]
+    Man(man::ManArgs),
 }
 
 /// Runs a command; the exit code says what it found.
@@ -182,7 +187,9 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Case(args) => case::run(args),
         Command::Selftest(args) => selftest::run(&args),
         Command::Bench(args) => bench::run(args),
+        Command::Completions(args) => Ok(completions::run(&args)),
         Command::Execute(args) => execute::run(args),
+        Command::Man(args) => man::run(&args),
     }
 }
 

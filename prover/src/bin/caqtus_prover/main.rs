@@ -17,10 +17,12 @@ mod audit;
 mod bench;
 mod check;
 mod clock;
+mod completions;
 mod display;
 mod exit;
 mod explain;
 mod fuzz;
+mod man;
 mod memory;
 mod pairs;
 mod pool;
@@ -34,7 +36,7 @@ mod worker;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use exit::{COULD_NOT_RUN, GOOD};
 
 /// Proves that two SQL queries return the same rows on every database, or finds a database where they do not.
@@ -68,6 +70,9 @@ enum Command {
     Bench(bench::BenchArgs),
     Fuzz(fuzz::FuzzArgs),
     Serve(serve::ServeArgs),
+    Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    Man(man::ManArgs),
 }
 
 fn run(command: Command) -> anyhow::Result<u8> {
@@ -78,6 +83,8 @@ fn run(command: Command) -> anyhow::Result<u8> {
         Command::Bench(args) => bench::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::Completions(args) => completions::run(&args, &Cli::command()),
+        Command::Man(args) => man::run(&args, Cli::command()),
     }
 }
 
@@ -112,7 +119,6 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -121,7 +127,7 @@ mod tests {
 
     #[test]
     fn every_subcommand_a_user_sees_has_an_example() {
-        for command in Cli::command().get_subcommands_mut() {
+        for command in Cli::command().get_subcommands_mut().filter(|command| !command.is_hide_set()) {
             let help = command.render_long_help().to_string();
             assert!(help.contains("Example"), "{}", command.get_name());
         }
