@@ -271,12 +271,11 @@ fn result(name: &str, args: &[Expr]) -> Result<(String, Type)> {
                     Type::Integer
                 }
                 "second" | "unix_timestamp" => Type::Decimal,
-                // In PostgreSQL from version 16 date_add(timestamptz, interval) is a function, whose result is an instant.
-                "date_add" => Type::opaque(),
                 "date_sub" | "add_months" | "date_trunc" | "adddate" | "subdate" | "timestampadd" => moved(),
                 "last_day" | "to_date" | "makedate" => Type::Date,
                 "from_unixtime" => Type::Timestamp,
                 "starts_with" | "ends_with" | "contains" | "regexp_like" => Type::Boolean,
+                // `date_add` too: in PostgreSQL from version 16 it is a function of instants.
                 _ => Type::opaque(),
             };
             (name.to_owned(), ty)
