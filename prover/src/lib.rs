@@ -14,6 +14,7 @@ mod disprove;
 mod encode;
 pub mod eval;
 pub mod evidence;
+#[cfg(feature = "random")]
 pub mod fuzz;
 pub mod ir;
 mod limits;
@@ -23,7 +24,9 @@ mod matching;
 #[cfg(feature = "solver")]
 mod normal;
 pub mod pair;
+#[cfg(feature = "solver")]
 pub mod qed;
+#[cfg(feature = "random")]
 pub mod refute;
 mod report;
 #[cfg(feature = "solver")]

@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::evidence::Reason;
-use crate::ir::{Query, Schema};
-use crate::{lower, qed};
+#[cfg(feature = "solver")]
+use crate::{
+    evidence::Reason,
+    ir::{Query, Schema},
+    lower, qed,
+};
 
 /// Two queries over one schema.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -26,6 +29,7 @@ pub struct Pair {
     pub functions: BTreeSet<String>,
 }
 
+#[cfg(feature = "solver")]
 impl Pair {
     /// The plans of both queries and the schema they are over.
     pub fn read(&self) -> Result<(Schema, Query, Query), Reason> {
@@ -48,7 +52,7 @@ impl Pair {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "solver"))]
 mod tests {
     use super::*;
     use serde_json::json;

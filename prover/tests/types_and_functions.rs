@@ -356,6 +356,7 @@ fn a_bare_null_has_no_type_to_compute_with() {
     )]);
     refused("SELECT GREATEST(NULL, a)/2 FROM t", "greatest of a bare NULL");
     refused("SELECT NVL2(c, NULL, 1e0) FROM t", "nvl2 of a bare NULL");
+    refused("SELECT COALESCE(NULLIF(NULL, 2.5), 3)/2 FROM t", "nullif of a bare NULL");
     refused("SELECT COALESCE(1, r.q)/2 FROM (SELECT NULL AS q FROM t) AS r", "a column of bare NULLs");
     assert!(proof(SCHEMA, "SELECT a + NULL FROM t", "SELECT NULL FROM t").is_some());
     // A double in MariaDB, to which the others are rounded.

@@ -106,6 +106,8 @@ pub fn make_data(programs: &Programs, data_dir: &Path, room: &Room) -> Result<Pa
         super::private_dir(data, room.account)?;
         let mut install = programs.command(script, room.account);
         install.arg(format!("--datadir={}", data.display())).arg("--loose-skip-ssl");
+        // A server that starts removes the temporary tables of every other one in the same place.
+        install.arg(format!("--tmpdir={}", room.dir.display()));
         succeed(install.args(["--auth-root-authentication-method=normal", "--skip-test-db"]))
     })
 }

@@ -219,6 +219,8 @@ impl MariaServer {
         let command = |program: &Path| {
             let mut command = programs.command(program, account());
             command.arg(format!("--datadir={}", dir.path().join("data").display()));
+            // A server that starts removes the temporary tables of every other one in the same place.
+            command.arg(format!("--tmpdir={}", dir.path().display()));
             command
         };
         let mut install = command(programs.install.as_ref().expect("MariaDB's script"));

@@ -129,6 +129,7 @@ impl Lowerer<'_> {
         match (name, args.len()) {
             ("coalesce", 1..) | ("ifnull" | "nvl", 2) => return self.coalesce(args),
             ("nullif", 2) => {
+                known_types("nullif", &args[..1])?;
                 let (a, b) = (args[0].clone(), args.remove(1));
                 let second = b.ty();
                 if args[0].ty() == Type::Text {
@@ -197,7 +198,8 @@ impl Lowerer<'_> {
     }
 }
 
-/// Refuses a bare NULL, which makes a double or a text of the result in MariaDB.
+/// Refuses a bare NULL, which makes a double or a text of the result in MariaDB; of NULLIF it has the type of what it is
+/// compared with in PostgreSQL.
 fn known_types(name: &str, args: &[Expr]) -> Result<()> {
     if args.iter().any(|arg| arg.ty() == Type::Unknown) { no(format!("{name} of a bare NULL")) } else { Ok(()) }
 }
