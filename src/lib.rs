@@ -4,17 +4,19 @@
 //!
 //! ```text
 //! cli
-//!  └─ app
-//!       └─ discover
-//!            └─ hunt, store
-//!                 └─ triage
-//!                      └─ interpret, corpus
-//!                           └─ dbms, oracle
-//!                                └─ catalogue, generate, plan, program, llm, server
-//!                                     └─ caq, compare
-//!                                          └─ sql, config, clock, rng
+//!  └─ api
+//!       └─ app
+//!            └─ discover
+//!                 └─ hunt, store
+//!                      └─ triage
+//!                           └─ interpret, corpus
+//!                                └─ dbms, oracle
+//!                                     └─ catalogue, generate, plan, program, llm, server
+//!                                          └─ caq, compare
+//!                                               └─ sql, config, clock, rng
 //! ```
 
+pub mod api;
 pub mod app;
 pub mod caq;
 pub mod catalogue;

@@ -22,6 +22,13 @@ pub fn stream(seed: u64, coordinates: &[u64]) -> Rng {
     Rng::from_seed(key)
 }
 
+/// Random bytes from the operating system, for what nobody may guess. Not for anything that is to be repeated.
+pub fn secret() -> std::io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+    Ok(bytes)
+}
+
 /// True in `percent` of a hundred draws.
 pub fn chance(rng: &mut Rng, percent: u32) -> bool {
     rng.random_range(0..100) < percent

@@ -54,6 +54,7 @@ const PROGRAM: Crate = Crate {
         &["hunt", "store"],
         &["discover"],
         &["app"],
+        &["api"],
         &["cli"],
     ],
     allowed: &[("config", "dbms")],

@@ -20,6 +20,7 @@ mod packages_are_whole;
 mod planted_bugs_are_reported;
 mod prover_evaluator_agrees_with_sqlite;
 mod same_seed_same_cases;
+mod service_reviews_classes;
 mod shipped_classes_are_proven;
 mod store_keeps_what_it_is_given;
 mod support;

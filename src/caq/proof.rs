@@ -12,7 +12,7 @@ use std::fmt;
 use thiserror::Error;
 
 /// What the prover said about a pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The members are equivalent, under the record's assumptions.

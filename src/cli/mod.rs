@@ -18,6 +18,7 @@ mod oracle;
 mod progress;
 mod scripts;
 mod selftest;
+mod serve;
 
 pub use output::unread_status;
 
@@ -160,6 +161,8 @@ enum Command {
     Dbms(dbms::DbmsArgs),
     Discover(Box<discover::DiscoverArgs>),
     Oracle(oracle::OracleArgs),
+    Serve(serve::ServeArgs),
+    Token(serve::TokenArgs),
     Case(case::CaseArgs),
     Selftest(selftest::SelftestArgs),
     Bench(bench::BenchArgs),
@@ -184,6 +187,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Dbms(args) => dbms::run(args),
         Command::Discover(args) => discover::run(&args),
         Command::Oracle(args) => oracle::run(args),
+        Command::Serve(args) => serve::run(args),
+        Command::Token(args) => serve::run_token(args),
         Command::Case(args) => case::run(args),
         Command::Selftest(args) => selftest::run(&args),
         Command::Bench(args) => bench::run(args),

@@ -1,5 +1,6 @@
 //! Oracle classes with their members and proofs.
 
+use super::review::{describe, without_withdrawn};
 use super::{Store, StoreError, json, read};
 use crate::caq::class::{ClassText, MemberText};
 use crate::caq::proof::{Pair, Record, Verdict};
@@ -11,7 +12,7 @@ use sqlx::{PgConnection, types::Json};
 use std::collections::BTreeMap;
 
 /// Whether a class may be used for hunting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ClassState {
     /// No engine has checked it yet.
@@ -109,6 +110,11 @@ impl NewClass {
         Ok(blake3::hash(text.as_bytes()).to_hex()[..32].to_owned())
     }
 
+    /// Whether some two members are proven equivalent.
+    pub(super) fn has_proof(&self) -> bool {
+        self.proofs.iter().any(|proof| proof.record.verdict == Verdict::Proven)
+    }
+
     /// Adds the members and proofs of another class over the same first member, which is what two discoveries from one
     /// seed make.
     fn absorb(&mut self, other: Self) {
@@ -184,7 +190,8 @@ impl Store {
                     return Err(StoreError::NameTaken(class.text.name));
                 }
                 let before = (stored.class.hash()?, stored.state, stored.evidence);
-                (sorted(merge(stored.class, class)), Some(before))
+                let merged = without_withdrawn(&mut tx, merge(stored.class, class)).await?;
+                (sorted(merged), Some(before))
             }
         };
         let hash = whole.hash()?;
@@ -266,7 +273,7 @@ impl Store {
     }
 }
 
-async fn fetch(connection: &mut PgConnection, name: &str) -> Result<Option<StoredClass>, StoreError> {
+pub(super) async fn fetch(connection: &mut PgConnection, name: &str) -> Result<Option<StoredClass>, StoreError> {
     let row = sqlx::query!(
         r#"SELECT id, origin, about, schema, placeholders AS "placeholders: Json<BTreeMap<String, String>>", dialects,
                assumes, state, evidence, similarity
@@ -338,7 +345,7 @@ fn verdict(name: &str) -> Verdict {
     }
 }
 
-async fn put(
+pub(super) async fn put(
     connection: &mut PgConnection,
     class: &NewClass,
     hash: &str,
@@ -402,5 +409,5 @@ async fn put(
         .execute(&mut *connection)
         .await?;
     }
-    Ok(())
+    describe(connection, id, class).await
 }

@@ -8,17 +8,26 @@
 //!
 //! Invariant: each function is one transaction, keyed by content, so that repeating it changes nothing.
 
+mod audit;
 mod campaign;
 mod class;
 mod cluster;
 mod discovery;
+mod event;
+mod review;
 mod snippet;
+mod token;
 
+pub use audit::AuditRow;
 pub use campaign::CampaignRow;
 pub use class::{ClassState, ClassSummary, NewClass, NewProof, PutOutcome, StoredClass};
 pub use discovery::{
     CandidateRow, CandidateVerdict, ExchangeOutcome, ExchangeRow, Run, RunClass, SeedRow, StepRow, Stored, Tally,
 };
+
+pub use event::{EventListener, EventRow};
+pub use review::{ClassDetail, ClassFilter, ClassLine, Withdrawal};
+pub use token::TokenRow;
 
 use cluster::Cluster;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
@@ -26,10 +35,18 @@ use sqlx::{ConnectOptions as _, Connection as _, PgPool};
 use std::path::Path;
 use std::str::FromStr as _;
 use std::sync::Arc;
+use std::time::Duration;
 use thiserror::Error;
 
-/// Connections held at once.
+/// Connections held at once by a command.
 const CONNECTIONS_MAX: u32 = 4;
+
+/// Connections held at once by a service.
+const SERVICE_CONNECTIONS_MAX: u32 = 16;
+
+/// The longest that a service waits for a connection, and for a statement.
+const SERVICE_WAIT_MS: u64 = 5_000;
+const SERVICE_STATEMENT_MS: u64 = 10_000;
 
 /// Why the store cannot be used.
 #[derive(Debug, Error)]
@@ -110,6 +127,30 @@ pub enum StoreError {
     NameTaken(String),
 }
 
+impl StoreError {
+    /// Whether the server is away or has no time, which may pass.
+    pub fn is_away(&self) -> bool {
+        matches!(
+            self,
+            Self::Connect(_) | Self::Query(sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed)
+        ) || matches!(self, Self::Query(sqlx::Error::Database(error)) if error.code().is_some_and(|code| {
+            // Connections that the server closes, too many of them, a server that starts or stops, a statement's time.
+            code.starts_with("08") || code.starts_with("53") || code.starts_with("57")
+        }))
+    }
+}
+
+/// What became of a change to a row as it was at a revision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// It is made; the revision since.
+    Done(i64),
+    /// Somebody else was faster: the present revision.
+    Stale(i64),
+    /// There is no such row.
+    Missing,
+}
+
 /// The store. Clones share its connections.
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -121,6 +162,27 @@ pub struct Store {
 impl Store {
     /// Connects to `url`, or to a private server in the data directory, and brings the tables up to date.
     pub async fn open(url: Option<&str>, data_dir: &Path) -> Result<Self, StoreError> {
+        let pool = PgPoolOptions::new().max_connections(CONNECTIONS_MAX);
+        Self::open_with(url, data_dir, pool, &[]).await
+    }
+
+    /// The same for a service, which answers many at once and lets nobody wait for long.
+    pub async fn open_for_service(url: Option<&str>, data_dir: &Path) -> Result<Self, StoreError> {
+        let pool = PgPoolOptions::new()
+            .max_connections(SERVICE_CONNECTIONS_MAX)
+            .acquire_timeout(Duration::from_millis(SERVICE_WAIT_MS));
+        let statement_ms = SERVICE_STATEMENT_MS.to_string();
+        // The statements of lists have filters that are mostly absent, and one plan does not serve them all.
+        let settings = [("plan_cache_mode", "force_custom_plan"), ("statement_timeout", statement_ms.as_str())];
+        Self::open_with(url, data_dir, pool, &settings).await
+    }
+
+    async fn open_with(
+        url: Option<&str>,
+        data_dir: &Path,
+        pool: PgPoolOptions,
+        settings: &[(&str, &str)],
+    ) -> Result<Self, StoreError> {
         let (options, cluster) = if let Some(url) = url {
             // For servers with TLS; a second installation of a provider changes nothing.
             let _ = rustls::crypto::ring::default_provider().install_default();
@@ -154,11 +216,18 @@ impl Store {
         .await?;
         sqlx::migrate!().run(&mut first).await.map_err(StoreError::Migrate)?;
         first.close().await?;
-        let pool = PgPoolOptions::new().max_connections(CONNECTIONS_MAX).connect_with(options).await;
+        let pool = pool.connect_with(options.options(settings.iter().copied())).await;
         Ok(Self { pool: pool.map_err(StoreError::Connect)?, cluster })
     }
 
     /// Closes the connections, those of clones too, and stops the private server unless somebody else uses it.
+    /// Whether the server answers.
+    pub async fn is_there(&self) -> Result<(), StoreError> {
+        sqlx::query_scalar!(r#"SELECT 1 AS "one!""#).fetch_one(&self.pool).await?;
+        Ok(())
+    }
+
+    /// Closes the connections, and stops the private server unless somebody else uses it.
     pub async fn close(self) {
         self.pool.close().await;
         drop(self.cluster);

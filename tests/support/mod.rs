@@ -2,6 +2,7 @@
 
 pub(crate) mod engines;
 pub(crate) mod model_server;
+pub(crate) mod service;
 
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,0 +1,172 @@
+//! What stands around every request: a name for it, a line in the log, counters, limits of how many and how long, and the
+//! headers that tell browsers what pages of ours may not do.
+
+use super::Shared;
+use super::problem::{Kind, Problem};
+use crate::clock;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use futures::FutureExt as _;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::panic::AssertUnwindSafe;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tracing::Instrument as _;
+
+/// The longest that a request may take until its answer begins.
+const REQUEST_MS_MAX: u64 = 30_000;
+
+/// Clients that are told apart; beyond, those that have been quiet are forgotten.
+const CLIENTS_MAX: usize = 10_000;
+
+/// Where a request came from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Peer(pub(super) SocketAddr);
+
+pub(super) fn peer(request: &Request) -> IpAddr {
+    request.extensions().get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip())
+}
+
+/// How often each client may do something: a bucket that holds so many, and is filled at a rate.
+pub(super) struct Rate {
+    per_second: f64,
+    burst: f64,
+    buckets: Mutex<HashMap<IpAddr, (f64, Instant)>>,
+}
+
+impl Rate {
+    pub(super) fn new(per_second: f64, burst: f64) -> Self {
+        Self { per_second, burst, buckets: Mutex::default() }
+    }
+
+    /// Takes one; the problem if there is none.
+    pub(super) fn take(&self, client: IpAddr) -> Option<Problem> {
+        self.take_at(client, clock::now())
+    }
+
+    fn take_at(&self, client: IpAddr, now: Instant) -> Option<Problem> {
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if buckets.len() >= CLIENTS_MAX && !buckets.contains_key(&client) {
+            let full = |(left, since): &(f64, Instant)| {
+                left + now.saturating_duration_since(*since).as_secs_f64() * self.per_second >= self.burst
+            };
+            buckets.retain(|_, bucket| !full(bucket));
+            if buckets.len() >= CLIENTS_MAX {
+                return Some(Kind::TooManyRequests.problem("too many clients at once; try again later").retry_after(5));
+            }
+        }
+        let (left, since) = buckets.entry(client).or_insert((self.burst, now));
+        let filled = *left + now.saturating_duration_since(*since).as_secs_f64() * self.per_second;
+        (*left, *since) = (filled.min(self.burst), now);
+        if *left >= 1.0 {
+            *left -= 1.0;
+            return None;
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small number of seconds")]
+        let seconds = ((1.0 - *left) / self.per_second).ceil() as u64;
+        let detail = format!("more than {} requests a second; slow down", self.per_second);
+        Some(Kind::TooManyRequests.problem(detail).retry_after(seconds))
+    }
+}
+
+/// The name of a request: the client's, if it has one that can stand in a log.
+fn request_id(headers: &HeaderMap) -> String {
+    let given = headers.get("x-request-id").and_then(|value| value.to_str().ok());
+    let given = given.filter(|id| (1..=64).contains(&id.len()));
+    let plain = given.filter(|id| id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-'));
+    // A name that repeats is a pity, not a fault.
+    plain.map_or_else(|| super::hex(&crate::rng::secret().unwrap_or_default()[..8]), str::to_owned)
+}
+
+/// Names, logs, counts and limits a request.
+pub(super) async fn watch(State(service): State<Shared>, request: Request, next: Next) -> Response {
+    let start = clock::now();
+    let id = request_id(request.headers());
+    let method = request.method().clone();
+    // Never the query, which may hold what somebody searches for, nor a path that nothing has.
+    let route = request.extensions().get::<MatchedPath>().map_or("-", MatchedPath::as_str).to_owned();
+    let span = tracing::info_span!("request", id, %method, route);
+    let answer = async {
+        if let Some(problem) = service.rate.take(peer(&request)) {
+            return problem.into_response();
+        }
+        let Ok(_permit) = service.at_once.try_acquire() else {
+            return Kind::Unavailable.problem("too many requests at once; try again").retry_after(1).into_response();
+        };
+        let whole = AssertUnwindSafe(next.run(request)).catch_unwind();
+        match tokio::time::timeout(Duration::from_millis(REQUEST_MS_MAX), whole).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(_)) => Kind::Internal.problem("the service failed; its log says where").into_response(),
+            Err(_) => {
+                let detail = format!("the answer took longer than {} s", REQUEST_MS_MAX / 1_000);
+                Kind::Unavailable.problem(detail).retry_after(5).into_response()
+            }
+        }
+    };
+    let mut response = answer.instrument(span.clone()).await;
+    let elapsed = start.elapsed();
+    let status = response.status().as_u16();
+    span.in_scope(|| tracing::info!(status, ms = elapsed.as_secs_f64() * 1e3, "answered"));
+    service.metrics.request(method.as_str(), &route, status, elapsed);
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert("x-request-id", value);
+    }
+    protect(response.headers_mut());
+    response
+}
+
+/// What pages may load, and who may frame them: nothing but what is from here, and nobody.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+                      font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+fn protect(headers: &mut HeaderMap) {
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    // What is here may be known to who has a token only, and changes.
+    if !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_is_emptied_and_filled() {
+        let rate = Rate::new(2.0, 3.0);
+        let client = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let start = clock::now();
+        for _ in 0..3 {
+            assert!(rate.take_at(client, start).is_none());
+        }
+        assert!(rate.take_at(client, start).is_some(), "it is empty");
+        assert!(rate.take_at(IpAddr::V4(Ipv4Addr::BROADCAST), start).is_none(), "others have their own");
+        assert!(rate.take_at(client, start + Duration::from_millis(600)).is_none());
+        assert!(rate.take_at(client, start + Duration::from_millis(700)).is_some());
+    }
+
+    #[test]
+    fn only_plain_names_of_requests_are_taken() {
+        let named = |name: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("x-request-id", HeaderValue::from_static(name));
+            request_id(&headers)
+        };
+        assert_eq!(named("a-1"), "a-1");
+        for bad in ["", "a b", "a\u{e9}", "<b>"] {
+            assert_eq!(named(bad).len(), 16, "{bad}");
+        }
+    }
+}

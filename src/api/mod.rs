@@ -1,0 +1,116 @@
+//! The service: an HTTP API and pages by which people review classes, watch campaigns and work through bugs.
+//!
+//! One file per resource, which holds its routes and the forms of its requests and answers; the store's rows are what is
+//! answered wherever they fit. [`access`] decides who may do what, [`guard`] stands around every request, [`extract`] reads
+//! requests strictly, [`problem`] is the form of every failure, [`description`] describes all of it from the code.
+//! [`work`] does what takes longer than a request. [`pages`] are for people.
+//!
+//! Invariant: nothing that a client sends reaches an engine unless an operator asked for it, and then only in databases that
+//! Caqtus made. Invariant: a write names the revision that it is about, and two writers are never mixed. Invariant: what is
+//! changed is in the audit trail, in the same transaction.
+
+#![expect(dead_code, reason = "the resources that use the rest come one by one")]
+
+mod access;
+mod classes;
+mod description;
+mod extract;
+mod guard;
+mod health;
+mod metrics;
+mod pages;
+mod problem;
+mod serve;
+
+pub use access::{Role, create_token};
+pub use serve::{LogFormat, Options, ServeError, serve};
+
+use crate::store::Store;
+use access::Access;
+use axum::response::{IntoResponse, Response};
+use axum::{Router, middleware};
+use guard::Rate;
+use metrics::Metrics;
+use problem::Kind;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::{Semaphore, watch};
+use utoipa_axum::router::OpenApiRouter;
+
+/// Bytes of a body, unless a route allows more.
+const BODY_BYTES_MAX: usize = 256 << 10;
+
+/// Requests that are worked on at once; streams of events do not count once they have begun.
+const AT_ONCE_MAX: usize = 64;
+
+/// Requests without a token that counts, which one client may send: a second, and at once.
+const FAILURES_PER_SECOND: f64 = 0.5;
+const FAILURES_BURST: f64 = 20.0;
+
+/// What all requests share.
+struct Service {
+    store: Store,
+    access: Access,
+    /// Where engines, caches and campaigns are.
+    data_dir: PathBuf,
+    templates: minijinja::Environment<'static>,
+    metrics: Metrics,
+    rate: Rate,
+    /// Requests with a wrong token or none.
+    failures: Rate,
+    at_once: Semaphore,
+    /// Of this process: what forms carry is made with it.
+    secret: [u8; 32],
+    /// The description of the API, as it is sent.
+    description: String,
+    /// True when the service ends.
+    ending: watch::Receiver<bool>,
+}
+
+type Shared = Arc<Service>;
+
+impl Service {
+    /// What the forms of a client carry, so that other sites cannot make them.
+    fn csrf(&self, client: &str) -> String {
+        hex(&blake3::keyed_hash(&self.secret, client.as_bytes()).as_bytes()[..16])
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The routes of the API, described.
+fn api() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new().merge(classes::routes()).merge(health::routes())
+}
+
+/// Every route, with what stands around it.
+fn router(service: &Shared) -> Router {
+    let (api, _) = api().split_for_parts();
+    let not_found =
+        || async { Kind::NotFound.problem("nothing has this path; /api/v1/openapi.json lists what there is") };
+    let wrong_method = || async { Kind::MethodNotAllowed.problem("this path has other methods, which Allow names") };
+    api.merge(pages::router())
+        .fallback(not_found)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::from_fn_with_state(service.clone(), pages::dress))
+        .layer(axum::extract::DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(middleware::from_fn_with_state(service.clone(), access::authenticate))
+        .layer(middleware::from_fn_with_state(service.clone(), guard::watch))
+        .with_state(service.clone())
+}
+
+/// An answer with the revision of what it shows.
+struct Tagged<T>(i64, T);
+
+impl<T: serde::Serialize> IntoResponse for Tagged<T> {
+    fn into_response(self) -> Response {
+        ([(axum::http::header::ETAG, extract::etag(self.0))], axum::Json(self.1)).into_response()
+    }
+}

@@ -1,0 +1,204 @@
+//! The service's life: it opens its store, listens, answers, and ends without breaking anything off.
+
+use super::access::Access;
+use super::guard::{Peer, Rate};
+use super::metrics::Metrics;
+use super::{AT_ONCE_MAX, FAILURES_BURST, FAILURES_PER_SECOND, Service, Shared, description, pages, router};
+use crate::rng;
+use crate::store::{Store, StoreError};
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc, watch};
+use tower::util::ServiceExt as _;
+use tracing::Level;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// Connections at once; others wait until one closes.
+const CONNECTIONS_MAX: usize = 512;
+
+/// The longest that the head of a request may take to arrive.
+const HEAD_MS_MAX: u64 = 10_000;
+
+/// The longest that a client may take none of what is sent to it.
+const UNREAD_MS_MAX: u32 = 60_000;
+
+/// The longest that answers which have begun may take when the service ends.
+const ENDING_MS_MAX: u64 = 10_000;
+
+/// How lines of the log are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// A JSON object per line.
+    Json,
+}
+
+/// What a service is asked to be.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The address; the port 0 is any that is free.
+    pub listen: SocketAddr,
+    /// The store; a private one without.
+    pub store_url: Option<String>,
+    /// Where engines, caches and campaigns are.
+    pub data_dir: PathBuf,
+    /// Requests a second that one client may send.
+    pub requests_per_second: u32,
+    /// How lines of the log are written.
+    pub log: LogFormat,
+}
+
+/// Why a service cannot run.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}; is another service there? Name another address with --listen")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Something that the service itself brings is broken.
+    #[error("{0}")]
+    Broken(String),
+    /// The system refuses something.
+    #[error("the system refuses {what}")]
+    System {
+        /// What.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+fn start_log(format: LogFormat) {
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false).with_target(false);
+    // Of others only what may be a fault: the driver of the store tells of every notice.
+    let wanted = Targets::new().with_target("caqtus", Level::INFO).with_default(Level::WARN);
+    let log = tracing_subscriber::registry();
+    // A second service in one process writes to the first one's log.
+    let _ = match format {
+        LogFormat::Text => log.with(lines.with_filter(wanted)).try_init(),
+        LogFormat::Json => log.with(lines.json().flatten_event(true).with_filter(wanted)).try_init(),
+    };
+}
+
+/// Runs a service until `stop` says so. `ready` is told the address when requests are answered.
+pub async fn serve(
+    options: Options,
+    ready: impl FnOnce(SocketAddr) -> io::Result<()>,
+    mut stop: mpsc::Receiver<()>,
+) -> Result<(), ServeError> {
+    start_log(options.log);
+    let system = |what: &'static str| move |source| ServeError::System { what, source };
+    let listener = TcpListener::bind(options.listen)
+        .await
+        .map_err(|source| ServeError::Listen { address: options.listen, source })?;
+    let address = listener.local_addr().map_err(system("its own address"))?;
+    let access = if address.ip().is_loopback() { Access::Loopback } else { Access::Tokens };
+    let store = Store::open_for_service(options.store_url.as_deref(), &options.data_dir).await?;
+    store.class_describe_all().await?;
+    store.event_forget().await?;
+    let (end, ending) = watch::channel(false);
+    let rate = f64::from(options.requests_per_second);
+    let service: Shared = Arc::new(Service {
+        store,
+        access,
+        data_dir: options.data_dir,
+        templates: pages::templates().map_err(|error| ServeError::Broken(format!("{error:#}")))?,
+        metrics: Metrics::new(),
+        rate: Rate::new(rate, 2.0 * rate),
+        failures: Rate::new(FAILURES_PER_SECOND, FAILURES_BURST),
+        at_once: Semaphore::new(AT_ONCE_MAX),
+        secret: rng::secret().map_err(system("random numbers"))?,
+        description: description::describe(super::api().split_for_parts().1)
+            .to_pretty_json()
+            .map_err(|error| ServeError::Broken(error.to_string()))?,
+        ending,
+    });
+    let router = router(&service);
+    tracing::info!(%address, access = ?access, "listening");
+    ready(address).map_err(system("standard output"))?;
+    let connections = GracefulShutdown::new();
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        tokio::select! {
+            _ = stop.recv() => break,
+            place = places.clone().acquire_owned() => {
+                let Ok(place) = place else { break };
+                tokio::select! {
+                    _ = stop.recv() => break,
+                    accepted = listener.accept() => match accepted {
+                        Ok((stream, peer)) => {
+                            let connection = attend(stream, peer, router.clone());
+                            let watched = connections.watch(connection);
+                            tokio::spawn(async move {
+                                // A client that goes away is none of our faults.
+                                let _ = watched.await;
+                                drop(place);
+                            });
+                        }
+                        Err(error) => {
+                            // No files left, say: others close theirs.
+                            tracing::warn!(%error, "a connection was not accepted");
+                            tokio::time::sleep(Duration::from_millis(100)).await;
+                        }
+                    },
+                }
+            }
+        }
+    }
+    tracing::info!("ending");
+    drop(listener);
+    let _ = end.send(true);
+    let _ = tokio::time::timeout(Duration::from_millis(ENDING_MS_MAX), connections.shutdown()).await;
+    drop(router);
+    if let Some(service) = Arc::into_inner(service) {
+        service.store.close().await;
+    }
+    tracing::info!("ended");
+    Ok(())
+}
+
+/// A connection, with bounds on what its client may leave undone.
+fn attend(
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: Router,
+) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send {
+    // Where the system does not have it, a client that reads nothing holds its place until it goes away.
+    let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, UNREAD_MS_MAX);
+    let _ = stream.set_nodelay(true);
+    let answer = service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(Peer(peer));
+        router.clone().oneshot(request)
+    });
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_millis(HEAD_MS_MAX))
+        .serve_connection(TokioIo::new(stream), answer)
+}

@@ -1,0 +1,156 @@
+//! `caqtus serve` and `caqtus token`.
+
+use super::progress::interrupts;
+use super::{COULD_NOT_RUN, Common, StoreArgs, parse_duration, printable};
+use crate::api::{self, LogFormat, Options, Role};
+use anyhow::bail;
+use clap::{Args, Subcommand};
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Serve the catalogue, campaigns and bugs over HTTP, for programs and in a browser
+///
+/// Prints `listening on http://…` when requests are answered; the API is described at /api/v1/openapi.json. On a loopback
+/// address whoever is on this machine may do everything. On any other, every request needs a token of `caqtus token create`,
+/// and a proxy in front should speak TLS. Ctrl-C or SIGTERM ends it; campaigns go on at the next start.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  caqtus serve
+  caqtus serve --listen 0.0.0.0:8737 --store postgres://caqtus@db/caqtus")]
+pub(super) struct ServeArgs {
+    /// The address; the port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8737")]
+    listen: SocketAddr,
+    /// The PostgreSQL server that holds the store [default: a private one in the data directory, started when needed]
+    #[arg(long, alias = "database-url", env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    store: Option<String>,
+    /// Requests a second that one client may send; twice as many at once
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    rate_limit: u32,
+    /// How lines of the log, on standard error, are written
+    #[arg(long, value_enum, default_value = "text")]
+    log_format: LogFormat,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
+    let options = Options {
+        listen: args.listen,
+        store_url: args.store.filter(|url| !url.is_empty()),
+        data_dir: args.common.data_dir(),
+        requests_per_second: args.rate_limit,
+        log: args.log_format,
+    };
+    let ready = |address: SocketAddr| {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "listening on http://{address}")?;
+        out.flush()
+    };
+    super::deep_runtime()?.block_on(async { api::serve(options, ready, interrupts()).await })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Tokens for clients of `caqtus serve`
+#[derive(Debug, Args)]
+pub(super) struct TokenArgs {
+    #[command(subcommand)]
+    command: TokenCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum TokenCommand {
+    /// Make a token, and print it: it cannot be shown again
+    Create {
+        /// Whose it is, as the audit trail names it
+        #[arg(value_parser = token_name)]
+        name: String,
+        /// What its owner may do
+        #[arg(long, value_enum)]
+        role: Role,
+        /// After which time it counts for nothing: 12h, 90d [default: never]
+        #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+        expires: Option<Duration>,
+        #[command(flatten)]
+        store: StoreArgs,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// List the tokens, without what opens anything
+    List {
+        /// One JSON object per token
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        store: StoreArgs,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Take a token back; it counts for nothing from then on
+    Revoke {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        store: StoreArgs,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// `loopback` is what the audit trail calls whoever needs no token.
+fn token_name(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._@-".contains(c);
+    match text {
+        "loopback" => Err("the audit trail calls clients without a token so; take another name".to_owned()),
+        _ if (1..=100).contains(&text.len()) && text.chars().all(plain) => Ok(text.to_owned()),
+        _ => Err("a name has 1 to 100 letters, digits and marks of `._@-`".to_owned()),
+    }
+}
+
+pub(super) fn run_token(args: TokenArgs) -> anyhow::Result<ExitCode> {
+    super::runtime()?.block_on(async {
+        match args.command {
+            TokenCommand::Create { name, role, expires, store, common } => {
+                let store = store.open(&common).await?;
+                let seconds = expires.map(|time| u32::try_from(time.as_secs()).unwrap_or(u32::MAX));
+                let made = api::create_token(&store, &name, role, seconds).await?;
+                store.close().await;
+                let Some(text) = made else {
+                    bail!("there is a token called {name} already; revoked ones keep their names for the audit trail")
+                };
+                println!("{text}");
+            }
+            TokenCommand::List { json, store, common } => {
+                let store = store.open(&common).await?;
+                let tokens = store.token_list().await?;
+                store.close().await;
+                for token in &tokens {
+                    if json {
+                        println!("{}", serde_json::to_string(token)?);
+                        continue;
+                    }
+                    let state = match (&token.revoked, &token.expires) {
+                        (Some(at), _) => format!("revoked {at}"),
+                        (None, Some(at)) if !token.valid => format!("expired {at}"),
+                        (None, Some(at)) => format!("until {at}"),
+                        (None, None) => "for ever".to_owned(),
+                    };
+                    println!("{:<24} {:<9} made {}, {state}", printable(&token.name), token.role, token.created);
+                }
+            }
+            TokenCommand::Revoke { name, store, common } => {
+                let store = store.open(&common).await?;
+                let done = store.token_revoke(&name).await?;
+                store.close().await;
+                if !done {
+                    eprintln!("no token called {} counts; `caqtus token list` shows them", printable(&name));
+                    return Ok(ExitCode::from(COULD_NOT_RUN));
+                }
+                println!("{name} counts for nothing from now on");
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
