@@ -2,7 +2,6 @@
 //!
 //! Each wait on an outside party has a named bound here; reaching it is a counted outcome.
 
-use crate::dbms::StatementLimits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,6 +16,19 @@ pub const CASES_PER_EPOCH: u32 = 32;
 
 /// Cases of one block: one database with all its epochs. The unit of work handed to an executor.
 pub const CASES_PER_BLOCK: u32 = 96;
+
+/// Bounds for one statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatementLimits {
+    /// Steps of the engine's virtual machine, where it has one.
+    pub steps_max: u64,
+    /// Milliseconds, where it has none.
+    pub time_max_ms: u64,
+    /// Rows of a result.
+    pub rows_max: u64,
+    /// Bytes of one value or statement, where the engine can bound them.
+    pub bytes_max: u32,
+}
 
 /// Bounds inside the engine. A step is an instruction of its virtual machine.
 pub const STATEMENT_LIMITS: StatementLimits =

@@ -3,9 +3,9 @@
 use crate::support::{Caqtus, last_json};
 use caqtus::caq::class::parse_classes;
 use caqtus::caq::proof::{Pair, Record, Verdict};
-use caqtus::config::STATEMENT_LIMITS;
+use caqtus::config::{STATEMENT_LIMITS, StatementLimits};
 use caqtus::dbms::python::Python;
-use caqtus::dbms::{Connection, ErrorClass, StatementLimits};
+use caqtus::dbms::{Connection, ErrorClass};
 use caqtus::sql::profile::Profile;
 use caqtus::sql::types::Value;
 use std::fs;

@@ -4,9 +4,9 @@
 use crate::support::engines::{self, MariaServer, PgServer};
 use crate::support::{Caqtus, kill, processes_naming};
 use caqtus::catalogue;
-use caqtus::config::STATEMENT_LIMITS;
+use caqtus::config::{STATEMENT_LIMITS, StatementLimits};
 use caqtus::dbms::target::Target;
-use caqtus::dbms::{Connection, ErrorClass, StatementLimits};
+use caqtus::dbms::{Connection, ErrorClass};
 use caqtus::sql::types::{SqlType, Value};
 use std::path::Path;
 use std::process::Command;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use caqtus::config::StatementLimits;
 use caqtus::dbms::sqlite::Sqlite;
-use caqtus::dbms::{Connection, ErrorClass, StatementLimits};
+use caqtus::dbms::{Connection, ErrorClass};
 use caqtus::sql::types::Value as Cell;
 use prover::eval::{self, Database, Row};
 use prover::ir::{Query, Schema, Value};

@@ -3,8 +3,7 @@
 use super::{COULD_NOT_RUN, Common};
 use crate::app::finding::Replayed;
 use crate::catalogue;
-use crate::config::{CLOSING_MS, HANG_MS, STATEMENT_LIMITS};
-use crate::dbms::StatementLimits;
+use crate::config::{CLOSING_MS, HANG_MS, STATEMENT_LIMITS, StatementLimits};
 use crate::dbms::target::Target;
 use crate::discover::trial::try_query;
 use crate::hunt::executor::Executor;

@@ -15,6 +15,7 @@ pub mod target;
 pub use crate::sql::error::ErrorClass;
 
 use crate::compare::{BagHash, Row};
+use crate::config::StatementLimits;
 use crate::sql::profile::Switch;
 use crate::sql::types::{SqlType, Value};
 use serde::{Deserialize, Serialize};
@@ -43,19 +44,6 @@ impl EngineError {
     fn too_many_rows(limits: StatementLimits) -> Self {
         Self::new(ErrorClass::Limit, format!("more than {} rows", limits.rows_max))
     }
-}
-
-/// Bounds for one statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StatementLimits {
-    /// Steps of the engine's virtual machine, where it has one.
-    pub steps_max: u64,
-    /// Milliseconds, where it has none.
-    pub time_max_ms: u64,
-    /// Rows of a result.
-    pub rows_max: u64,
-    /// Bytes of one value or statement, where the engine can bound them.
-    pub bytes_max: u32,
 }
 
 /// A connection to one target that holds one database.

@@ -3,10 +3,10 @@
 //! DDL commits here, so everything happens in a database made for this connection, which is dropped and made again.
 
 use super::postgres::without_password;
-use super::{Connection, EngineError, ErrorClass, StatementLimits, number};
+use super::{Connection, EngineError, ErrorClass, number};
 use crate::clock;
 use crate::compare::Row;
-use crate::config::password;
+use crate::config::{StatementLimits, password};
 use crate::server::mysql::{self as programs, Programs};
 use crate::server::private::{Ended, Revivable, Room};
 use crate::server::{Account, ServerError};

@@ -6,10 +6,10 @@
 //! were made in the message of what it guards would not be there for a text that does not parse, because the server reads
 //! all of a message before it runs any of it.
 
-use super::{Connection, EngineError, ErrorClass, StatementLimits, number};
+use super::{Connection, EngineError, ErrorClass, number};
 use crate::clock;
 use crate::compare::Row;
-use crate::config::password;
+use crate::config::{StatementLimits, password};
 use crate::server::postgres::{self as programs, PORT, Programs};
 use crate::server::private::{Ended, Revivable, Room};
 use crate::server::{Account, ServerError};

@@ -11,9 +11,10 @@ mod vectors;
 
 pub use api::LoadError;
 
-use super::{Connection, EngineError, ErrorClass, StatementLimits, count_of};
+use super::{Connection, EngineError, ErrorClass, count_of};
 use crate::clock;
 use crate::compare::Row;
+use crate::config::StatementLimits;
 use crate::sql::profile::Profile;
 use crate::sql::types::{SqlType, Value};
 use api::{Api, Database, Handle, QueryResult};

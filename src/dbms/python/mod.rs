@@ -1,8 +1,8 @@
 //! An engine that is a Python module, in a process of its own that reads and answers lines of JSON (`worker.py`).
 
-use super::{Connection, EngineError, ErrorClass, StatementLimits, number};
+use super::{Connection, EngineError, ErrorClass, number};
 use crate::compare::Row;
-use crate::config::{PASSWORD, scrub_env};
+use crate::config::{PASSWORD, StatementLimits, scrub_env};
 use crate::server::find_program;
 use crate::server::private::{CRASH_SIGNALS, cpu_of_tree};
 use crate::sql::profile::{Profile, Typing};

@@ -6,8 +6,9 @@ mod api;
 
 pub use api::LoadError;
 
-use super::{Connection, EngineError, ErrorClass, StatementLimits, count_of};
+use super::{Connection, EngineError, ErrorClass, count_of};
 use crate::compare::{BagHash, Row, RowHash};
+use crate::config::StatementLimits;
 use crate::sql::profile::Switch;
 use crate::sql::types::Value;
 use api::Api;

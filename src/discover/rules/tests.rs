@@ -1,8 +1,9 @@
 use super::*;
 use crate::catalogue::shipped;
 use crate::compare::{Comparison, Row, compare};
+use crate::config::StatementLimits;
+use crate::dbms::Connection as _;
 use crate::dbms::sqlite::Sqlite;
-use crate::dbms::{Connection as _, StatementLimits};
 use crate::rng::{Rng, stream};
 use crate::sql::types::SqlType;
 use proptest::prelude::*;

@@ -3,8 +3,9 @@
 use super::*;
 use crate::caq::class::{OracleClass, parse_classes};
 use crate::catalogue::profile;
+use crate::config::StatementLimits;
+use crate::dbms::Connection as _;
 use crate::dbms::sqlite::Sqlite;
-use crate::dbms::{Connection as _, StatementLimits};
 use crate::sql::print::{parse_query, print_query};
 use crate::sql::types::SqlType;
 use proptest::prelude::*;
