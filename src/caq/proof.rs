@@ -12,8 +12,11 @@ use std::fmt;
 use thiserror::Error;
 
 /// What the prover said about a pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::EnumString, strum::IntoStaticStr, utoipa::ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Verdict {
     /// The members are equivalent, under the record's assumptions.
     Proven,

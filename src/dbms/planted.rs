@@ -6,11 +6,10 @@ use super::{Connection, EngineError, ErrorClass};
 use crate::compare::Row;
 use crate::sql::profile::Switch;
 use crate::sql::types::Value;
-use std::fmt;
-use std::str::FromStr;
 
 /// What is wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Fault {
     /// Nothing.
     None,
@@ -50,44 +49,6 @@ pub enum Fault {
     WrongCase,
     /// A change of a table whose condition has a subquery is not made.
     LostChange,
-}
-
-impl Fault {
-    const NAMES: [(Self, &'static str); 19] = [
-        (Self::None, "none"),
-        (Self::DropRow, "drop-row"),
-        (Self::DuplicateRow, "duplicate-row"),
-        (Self::NullToZero, "null-to-zero"),
-        (Self::WrongDistinct, "wrong-distinct"),
-        (Self::Crash, "crash"),
-        (Self::Hang, "hang"),
-        (Self::InternalError, "internal-error"),
-        (Self::Flaky, "flaky"),
-        (Self::WornOut, "worn-out"),
-        (Self::Picky, "picky"),
-        (Self::WrongFolded, "wrong-folded"),
-        (Self::WrongStored, "wrong-stored"),
-        (Self::WrongByKey, "wrong-by-key"),
-        (Self::WrongPredicate, "wrong-predicate"),
-        (Self::PreviousRow, "previous-row"),
-        (Self::GarbageBytes, "garbage-bytes"),
-        (Self::WrongCase, "wrong-case"),
-        (Self::LostChange, "lost-change"),
-    ];
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(Self::NAMES.iter().find(|(fault, _)| fault == self).map_or("none", |(_, name)| name))
-    }
-}
-
-impl FromStr for Fault {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Self::NAMES.iter().find(|(_, name)| *name == text).map(|(fault, _)| *fault).ok_or(())
-    }
 }
 
 /// One query in so many triggers the faults that end or stop the process, so that work precedes them.

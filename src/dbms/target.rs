@@ -120,7 +120,7 @@ impl FromStr for Target {
     fn from_str(text: &str) -> Result<Self, TargetError> {
         let unknown = || TargetError::Name { name: without_password(text) };
         if let Some(fault) = text.strip_prefix("planted:") {
-            return fault.parse().map(Self::Planted).map_err(|()| unknown());
+            return fault.parse().map(Self::Planted).map_err(|_| unknown());
         }
         let end = text.find(['@', ':']).unwrap_or(text.len());
         let (name, rest) = text.split_at(end);

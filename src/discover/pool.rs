@@ -1,6 +1,7 @@
 //! A pool of prover processes. The prover links Z3 and may crash or get stuck; a process costs one pair then.
 
 use crate::config::{PROVER_DEADLINE_MS, PROVER_MEMORY_MIB, scrub_env};
+use futures::{SinkExt as _, StreamExt as _};
 use prover::Pair;
 use prover::wire::{Answer, FRAME_BYTES_MAX, Request, Task};
 use serde_json::Value;
@@ -11,9 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use thiserror::Error;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{Mutex, Semaphore};
+use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
 
 use crate::caq::query::Caq;
 
@@ -54,8 +55,8 @@ pub struct ProverPool {
 #[derive(Debug)]
 struct Process {
     child: Child,
-    input: ChildStdin,
-    output: ChildStdout,
+    input: FramedWrite<ChildStdin, LengthDelimitedCodec>,
+    output: FramedRead<ChildStdout, LengthDelimitedCodec>,
 }
 
 impl ProverPool {
@@ -133,7 +134,16 @@ impl ProverPool {
         scrub_env(command.as_std_mut());
         let mut child = command.spawn().map_err(|source| start_error(&self.program, source))?;
         match (child.stdin.take(), child.stdout.take()) {
-            (Some(input), Some(output)) => Ok(Process { child, input, output }),
+            (Some(input), Some(output)) => {
+                // As `prover::wire` has it: the length as four little-endian bytes, then so many bytes of JSON.
+                let frames = || {
+                    let mut codec = LengthDelimitedCodec::builder();
+                    codec.little_endian().length_field_type::<u32>().max_frame_length(FRAME_BYTES_MAX as usize);
+                    codec.new_codec()
+                };
+                let (input, output) = (FramedWrite::new(input, frames()), FramedRead::new(output, frames()));
+                Ok(Process { child, input, output })
+            }
             _ => Err(start_error(&self.program, io::Error::other("no pipes"))),
         }
     }
@@ -141,24 +151,11 @@ impl ProverPool {
 
 impl Process {
     async fn ask(&mut self, request: &Request) -> io::Result<Answer> {
-        let body = serde_json::to_vec(request)?;
-        let length = u32::try_from(body.len()).ok().filter(|length| *length <= FRAME_BYTES_MAX);
-        let length = length.ok_or_else(|| io::Error::other("the pair is too long"))?;
-        self.input.write_all(&length.to_le_bytes()).await?;
-        self.input.write_all(&body).await?;
-        self.input.flush().await?;
-        let mut length = [0; 4];
-        if let Err(error) = self.output.read_exact(&mut length).await {
-            let status = self.child.wait().await?;
-            return Err(io::Error::other(format!("{status} ({error})")));
+        self.input.send(serde_json::to_vec(request)?.as_slice()).await?;
+        match self.output.next().await {
+            Some(answer) => Ok(serde_json::from_slice(&answer?)?),
+            None => Err(io::Error::other(self.child.wait().await?.to_string())),
         }
-        let length = u32::from_le_bytes(length);
-        if length > FRAME_BYTES_MAX {
-            return Err(io::Error::other("an answer beyond all bounds"));
-        }
-        let mut body = vec![0; length as usize];
-        self.output.read_exact(&mut body).await?;
-        Ok(serde_json::from_slice(&body)?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a run came to: the output contract of `caqtus discover --json`.
 
-use crate::store::{Store, StoreError};
+use crate::store::{CandidateTotal, CandidateVerdict, ClassState, Store, StoreError};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -54,15 +54,15 @@ impl Summary {
         let rows = store.seed_list(run).await?;
         let seeds = rows.len();
         let mut summary = Self { seeds, seconds: elapsed.as_secs_f64(), ..Self::default() };
-        for (verdict, reason, refused, count) in store.candidate_totals(run).await? {
-            match verdict.as_str() {
-                "proven" => {
+        for CandidateTotal { verdict, reason, refused, count } in store.candidate_totals(run).await? {
+            match verdict {
+                CandidateVerdict::Proven => {
                     summary.proven += count;
                     summary.failed_on_dbms += if refused { count } else { 0 };
                 }
-                "refuted" => summary.refuted += count,
-                "duplicate" => summary.duplicates += count,
-                _ => {
+                CandidateVerdict::Refuted => summary.refuted += count,
+                CandidateVerdict::Duplicate => summary.duplicates += count,
+                CandidateVerdict::Unknown => {
                     let reason: String = reason.unwrap_or_default().chars().take(REASON_CHARS_MAX).collect();
                     *summary.unknown.entry(reason).or_default() += count;
                 }
@@ -75,8 +75,8 @@ impl Summary {
         summary.without_candidates = store.step_failures(run).await?;
         let classes = store.run_classes(run).await?;
         summary.classes = classes.len();
-        summary.released = classes.iter().filter(|c| c.state == "released").count();
-        summary.quarantined = classes.iter().filter(|c| c.state == "quarantined").count();
+        summary.released = classes.iter().filter(|c| c.state == ClassState::Released).count();
+        summary.quarantined = classes.iter().filter(|c| c.state == ClassState::Quarantined).count();
         summary.members = classes.iter().map(|c| c.members).sum();
         let similarities: Vec<f64> = classes.iter().filter_map(|c| c.similarity).collect();
         #[expect(clippy::cast_precision_loss, reason = "a mean for people")]

@@ -9,6 +9,7 @@ use crate::caq::query::Caq;
 use crate::compare::Row;
 use crate::config::TRIAL_MS;
 use crate::dbms::{Connection, EngineError};
+use crate::hunt::lines::JsonLines;
 use crate::hunt::process::own_program;
 use crate::plan::{self, PlanTree};
 use crate::sql::profile::Profile;
@@ -18,8 +19,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::process::Child;
 use tokio::sync::Mutex;
 
 /// A query to try over a schema; its own text is not used.
@@ -102,8 +102,7 @@ pub struct TrialTarget {
 struct Process {
     /// Killed on drop.
     _child: Child,
-    input: ChildStdin,
-    output: Lines<BufReader<ChildStdout>>,
+    lines: JsonLines,
 }
 
 impl TrialTarget {
@@ -135,20 +134,14 @@ impl TrialTarget {
         command.args(["execute", "--trials", "--dbms", &self.name, "--data-dir"]).arg(&self.data_dir);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true).process_group(0);
         let mut child = command.spawn()?;
-        match (child.stdin.take(), child.stdout.take()) {
-            (Some(input), Some(output)) => Ok(Process { _child: child, input, output: BufReader::new(output).lines() }),
-            _ => Err(io::Error::other("no pipes")),
-        }
+        let lines = JsonLines::new(&mut child)?;
+        Ok(Process { _child: child, lines })
     }
 }
 
 impl Process {
     async fn ask(&mut self, trial: &Trial) -> io::Result<Option<TrialOutcome>> {
-        let mut line = serde_json::to_string(trial)?;
-        line.push('\n');
-        self.input.write_all(line.as_bytes()).await?;
-        self.input.flush().await?;
-        let line = self.output.next_line().await?;
-        Ok(line.map(|line| serde_json::from_str(&line)).transpose()?)
+        self.lines.send(trial).await?;
+        self.lines.next().await
     }
 }

@@ -14,6 +14,7 @@ mod examine;
 pub mod executor;
 pub mod guarantees;
 pub mod learned;
+pub mod lines;
 mod outage;
 pub mod probe;
 pub mod process;

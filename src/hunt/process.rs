@@ -1,6 +1,7 @@
 //! Executor processes: starting them, speaking with them, watching them.
 
 use super::block::block_of;
+use super::lines::JsonLines;
 use super::protocol::{ExecutorConfig, Order, Report};
 use super::recorder::{self, Position};
 use super::supervisor::HuntError;
@@ -14,8 +15,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, watch};
 
 /// What an executor's task tells the hunt.
@@ -129,8 +129,7 @@ pub fn own_program() -> Result<Command, HuntError> {
 /// An executor process and its pipes.
 pub(super) struct Process {
     child: Child,
-    stdin: Option<ChildStdin>,
-    lines: Lines<BufReader<ChildStdout>>,
+    lines: JsonLines,
 }
 
 impl Process {
@@ -143,25 +142,18 @@ impl Process {
         // A process group of its own keeps Ctrl-C with the supervisor, which then stops executors in order.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         let mut child = command.spawn().map_err(process_error)?;
-        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(process_error(io::Error::other("no pipes")));
-        };
-        Ok(Self { child, stdin: Some(stdin), lines: BufReader::new(stdout).lines() })
+        let lines = JsonLines::new(&mut child).map_err(process_error)?;
+        Ok(Self { child, lines })
     }
 
     /// Sends an order; a broken pipe shows as the end of the reports.
     pub(super) async fn send(&mut self, order: &Order) {
-        if let Ok(mut line) = serde_json::to_string(order) {
-            line.push('\n');
-            if let Some(stdin) = self.stdin.as_mut() {
-                let _ = stdin.write_all(line.as_bytes()).await;
-            }
-        }
+        let _ = self.lines.send(order).await;
     }
 
     /// Lets it close its engine, and ends it if that takes too long.
     async fn end(&mut self) {
-        drop(self.stdin.take());
+        self.lines.close();
         let patience = Duration::from_millis(2 * CLOSING_MS);
         if tokio::time::timeout(patience, self.child.wait()).await.is_err() {
             let _ = self.child.kill().await;
@@ -171,6 +163,7 @@ impl Process {
     /// The next report; `None` at the end.
     pub(super) async fn next(&mut self) -> Option<Report> {
         loop {
+            // What an engine writes to its standard output is no report.
             let line = self.lines.next_line().await.ok()??;
             if let Ok(report) = serde_json::from_str(&line) {
                 return Some(report);

@@ -1,6 +1,7 @@
 //! Scripts with answers, run in a process of their own. What ends that process or does not come back is the answer of the
 //! block that ran. Where a script ended the engine, the scripts behind it go on in a new process, with a new engine.
 
+use super::lines::JsonLines;
 use super::probe::opening_limit;
 use super::process::own_program;
 use super::supervisor::HuntError;
@@ -15,7 +16,6 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::time::timeout;
 
 /// What the process says, a line each.
@@ -99,29 +99,27 @@ pub async fn replay(
         // The process ends when its input closes, so it cannot outlive this one; Ctrl-C is not meant for it.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         let mut child = command.spawn().map_err(process_error)?;
-        let _input = child.stdin.take();
-        let Some(output) = child.stdout.take() else { return Err(process_error(io::Error::other("no pipe"))) };
-        let mut lines = BufReader::new(output).lines();
+        let mut lines = JsonLines::new(&mut child).map_err(process_error)?;
         let before = all.len();
         let mut limit = opening;
         let mut version = String::new();
         let mut running: Option<Ran> = None;
         let end = loop {
-            let line = match timeout(limit, lines.next_line()).await {
+            let said = match timeout(limit, lines.next()).await {
                 Err(_) => {
                     let how = format!("it did not come to an end within {} s", limit.as_secs_f64().ceil());
                     break EngineError::new(ErrorClass::Hang, how);
                 }
-                Ok(line) => line.map_err(process_error)?,
+                Ok(said) => said.map_err(process_error)?,
             };
-            let Some(line) = line else {
+            let Some(said) = said else {
                 let status = child.wait().await.map_err(process_error)?;
                 let crashed = status.signal().is_some_and(|signal| CRASH_SIGNALS.contains(&signal));
                 let class = if crashed { ErrorClass::Crash } else { ErrorClass::ConnectionLost };
                 break EngineError::new(class, format!("the process ended: {status}"));
             };
             limit = hang_after * REPLAY_FACTOR;
-            match serde_json::from_str(&line).map_err(|error| process_error(io::Error::other(error)))? {
+            match said {
                 Said::Opened { version: is } => version = is,
                 Said::Refused { message } => {
                     all.push(Ran { version: version.clone(), refused: Some(message), ..Ran::default() });

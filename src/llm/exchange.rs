@@ -9,8 +9,9 @@ use super::request::Request;
 use serde::{Deserialize, Serialize};
 
 /// How an answered request ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Outcome {
     /// At least one answer is complete and has text.
     Answered,
@@ -25,12 +26,7 @@ pub enum Outcome {
 impl Outcome {
     /// A short name for counters.
     pub fn kind(self) -> &'static str {
-        match self {
-            Self::Answered => "answered",
-            Self::Truncated => "truncated",
-            Self::Declined => "declined",
-            Self::Empty => "empty",
-        }
+        self.into()
     }
 }
 

@@ -7,8 +7,11 @@ use std::fmt;
 ///
 /// The set is small on purpose: it holds what every target has, so that one proof serves all dialects.
 /// A dialect profile maps each type to the target's own names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, strum::Display, strum::EnumString,
+)]
 #[serde(rename_all = "UPPERCASE")]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum SqlType {
     /// Truth value; on engines without booleans the integers 0 and 1.
     Boolean,
@@ -28,7 +31,7 @@ impl SqlType {
 
     /// The type whose own name this is, in capitals.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|ty| ty.to_string() == name)
+        name.parse().ok()
     }
 
     /// Reads a type name as it stands in a class file.
@@ -40,18 +43,6 @@ impl SqlType {
             "TEXT" | "VARCHAR" => Self::Text,
             "BLOB" => Self::Blob,
             _ => return None,
-        })
-    }
-}
-
-impl fmt::Display for SqlType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Boolean => "BOOLEAN",
-            Self::Int => "INT",
-            Self::Real => "REAL",
-            Self::Text => "TEXT",
-            Self::Blob => "BLOB",
         })
     }
 }

@@ -1,9 +1,9 @@
 //! Oracle classes with their members and proofs.
 
 use super::review::{describe, without_withdrawn};
-use super::{Store, StoreError, json, read};
+use super::{Store, StoreError, json, parse, read};
 use crate::caq::class::{ClassText, MemberText};
-use crate::caq::proof::{Pair, Record, Verdict};
+use crate::caq::proof::{Pair, Record};
 use crate::plan::PlanTree;
 use crate::plan::similarity::similarity;
 use serde::{Deserialize, Serialize};
@@ -12,8 +12,21 @@ use sqlx::{PgConnection, types::Json};
 use std::collections::BTreeMap;
 
 /// Whether a class may be used for hunting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    clap::ValueEnum,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    utoipa::ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum ClassState {
     /// No engine has checked it yet.
     Draft,
@@ -26,11 +39,7 @@ pub enum ClassState {
 impl ClassState {
     /// As it is stored.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Released => "released",
-            Self::Quarantined => "quarantined",
-        }
+        self.into()
     }
 }
 
@@ -148,22 +157,6 @@ fn sorted(mut class: NewClass) -> NewClass {
     class
 }
 
-fn state(name: &str) -> ClassState {
-    match name {
-        "released" => ClassState::Released,
-        "quarantined" => ClassState::Quarantined,
-        _ => ClassState::Draft,
-    }
-}
-
-fn verdict_name(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Proven => "proven",
-        Verdict::Refuted => "refuted",
-        Verdict::Unknown => "unknown",
-    }
-}
-
 impl Store {
     /// Stores a class, or brings the one of the same name up to date if both are over the same first member. The same
     /// class with the same proofs keeps its state; a changed one gets the given state, unless it is quarantined.
@@ -254,16 +247,18 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        let summary = rows.into_iter().map(|row| ClassSummary {
-            name: row.name,
-            origin: row.origin,
-            about: row.about,
-            state: state(&row.state),
-            members: row.members,
-            proofs: row.proofs,
-            similarity: row.similarity,
+        let summary = rows.into_iter().map(|row| {
+            Ok(ClassSummary {
+                name: row.name,
+                origin: row.origin,
+                about: row.about,
+                state: parse("the state of a class", &row.state)?,
+                members: row.members,
+                proofs: row.proofs,
+                similarity: row.similarity,
+            })
         });
-        Ok(summary.collect())
+        summary.collect()
     }
 
     /// A class by name.
@@ -306,7 +301,7 @@ pub(super) async fn fetch(connection: &mut PgConnection, name: &str) -> Result<O
         let record = Record {
             id: Pair(index(p.left_position), index(p.right_position)).id(name),
             hash: p.hash,
-            verdict: verdict(&p.verdict),
+            verdict: parse("the verdict of a proof", &p.verdict)?,
             assumptions: read(format!("what a proof of class {name} assumes"), p.assumptions.into())?,
             reason: p.reason,
             prover: p.prover,
@@ -325,7 +320,7 @@ pub(super) async fn fetch(connection: &mut PgConnection, name: &str) -> Result<O
         assumes: read(format!("what class {name} assumes"), row.assumes.into())?,
     };
     let class = NewClass { text, plans, proofs, similarity: row.similarity };
-    Ok(Some(StoredClass { class, state: state(&row.state), evidence: row.evidence }))
+    Ok(Some(StoredClass { class, state: parse("the state of a class", &row.state)?, evidence: row.evidence }))
 }
 
 /// A position from 0 of one that counts from 1.
@@ -335,14 +330,6 @@ fn index(position: i32) -> usize {
 
 fn position(index: usize) -> i32 {
     i32::try_from(index + 1).unwrap_or(i32::MAX)
-}
-
-fn verdict(name: &str) -> Verdict {
-    match name {
-        "proven" => Verdict::Proven,
-        "refuted" => Verdict::Refuted,
-        _ => Verdict::Unknown,
-    }
 }
 
 pub(super) async fn put(
@@ -400,7 +387,7 @@ pub(super) async fn put(
             position(left),
             position(right),
             record.hash,
-            verdict_name(record.verdict),
+            <&str>::from(record.verdict),
             &assumptions,
             record.reason,
             record.prover,

@@ -1,6 +1,7 @@
 //! Discoveries: runs, seeds, the steps of Algorithm 1 with their candidates, and what was asked of models.
 
-use super::{Store, StoreError, json, read, storable, text};
+use super::class::ClassState;
+use super::{Store, StoreError, json, parse, read, storable, text};
 use crate::caq::query::Caq;
 use crate::plan::PlanTree;
 use prover::ir::Assumption;
@@ -37,8 +38,22 @@ pub struct StepRow {
 }
 
 /// The verdict on a candidate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum CandidateVerdict {
     /// Equivalent to its seed.
     Proven,
@@ -48,17 +63,6 @@ pub enum CandidateVerdict {
     Unknown,
     /// The text was proposed before for this seed.
     Duplicate,
-}
-
-impl CandidateVerdict {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Proven => "proven",
-            Self::Refuted => "refuted",
-            Self::Unknown => "unknown",
-            Self::Duplicate => "duplicate",
-        }
-    }
 }
 
 /// A candidate and what is known of it.
@@ -137,13 +141,26 @@ pub enum ExchangeOutcome<'a> {
     Open(&'a str),
 }
 
+/// How many candidates of a run ended in one way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CandidateTotal {
+    /// The verdict.
+    pub verdict: CandidateVerdict,
+    /// Why they are unknown.
+    pub reason: Option<String>,
+    /// Whether the first target does not run them, or they cannot stand in a class.
+    pub refused: bool,
+    /// How many.
+    pub count: u64,
+}
+
 /// A class that a run made.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunClass {
     /// Its name.
     pub name: String,
     /// Its state.
-    pub state: String,
+    pub state: ClassState,
     /// How many members it has.
     pub members: u64,
     /// Similarity of its plans.
@@ -309,7 +326,7 @@ impl Store {
                 at,
                 text(&candidate.sql),
                 &candidate.rules,
-                candidate.verdict.name(),
+                <&str>::from(candidate.verdict),
                 candidate.reason.as_deref().map(text),
                 witness.as_deref(),
                 &assumptions,
@@ -351,12 +368,7 @@ impl Store {
         .await?;
         let mut candidates = Vec::new();
         for row in rows {
-            let verdict = match row.verdict.as_str() {
-                "proven" => CandidateVerdict::Proven,
-                "refuted" => CandidateVerdict::Refuted,
-                "duplicate" => CandidateVerdict::Duplicate,
-                _ => CandidateVerdict::Unknown,
-            };
+            let verdict = parse("the verdict of a candidate", &row.verdict)?;
             let candidate = CandidateRow {
                 sql: row.sql,
                 rules: row.rules,
@@ -513,8 +525,8 @@ impl Store {
         Ok(())
     }
 
-    /// How the candidates of a run ended: verdict, reason, whether the first target refused it, and how many.
-    pub async fn candidate_totals(&self, run: i64) -> Result<Vec<(String, Option<String>, bool, u64)>, StoreError> {
+    /// How the candidates of a run ended.
+    pub async fn candidate_totals(&self, run: i64) -> Result<Vec<CandidateTotal>, StoreError> {
         let rows = sqlx::query!(
             r#"SELECT verdict, CASE WHEN verdict = 'unknown' THEN reason END AS reason,
                    (verdict = 'proven' AND (candidate.plan IS NULL OR unbound IS NOT NULL)) AS "refused!", count(*) AS "count!"
@@ -524,7 +536,15 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        Ok(rows.into_iter().map(|row| (row.verdict, row.reason, row.refused, natural(row.count))).collect())
+        let total = rows.into_iter().map(|row| {
+            Ok(CandidateTotal {
+                verdict: parse("the verdict of a candidate", &row.verdict)?,
+                reason: row.reason,
+                refused: row.refused,
+                count: natural(row.count),
+            })
+        });
+        total.collect()
     }
 
     /// The classes of a run by name: their state, the number of their members, and their similarity.
@@ -537,13 +557,15 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        let class = rows.into_iter().map(|row| RunClass {
-            name: row.name,
-            state: row.state,
-            members: natural(row.members),
-            similarity: row.similarity,
+        let class = rows.into_iter().map(|row| {
+            Ok(RunClass {
+                name: row.name,
+                state: parse("the state of a class", &row.state)?,
+                members: natural(row.members),
+                similarity: row.similarity,
+            })
         });
-        Ok(class.collect())
+        class.collect()
     }
 
     /// How often each kind of asking ended without a candidate.

@@ -22,7 +22,8 @@ pub use audit::AuditRow;
 pub use campaign::CampaignRow;
 pub use class::{ClassState, ClassSummary, NewClass, NewProof, PutOutcome, StoredClass};
 pub use discovery::{
-    CandidateRow, CandidateVerdict, ExchangeOutcome, ExchangeRow, Run, RunClass, SeedRow, StepRow, Stored, Tally,
+    CandidateRow, CandidateTotal, CandidateVerdict, ExchangeOutcome, ExchangeRow, Run, RunClass, SeedRow, StepRow,
+    Stored, Tally,
 };
 
 pub use event::{EventListener, EventRow};
@@ -33,7 +34,7 @@ use cluster::Cluster;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::{ConnectOptions as _, Connection as _, PgPool};
 use std::path::Path;
-use std::str::FromStr as _;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -118,6 +119,14 @@ pub enum StoreError {
         /// What is wrong with it.
         #[source]
         source: serde_json::Error,
+    },
+    /// A word that this version does not write.
+    #[error("{what} in the store is `{text}`, which this version does not know; a newer one may have written it")]
+    Word {
+        /// Of which row.
+        what: &'static str,
+        /// The word.
+        text: String,
     },
     /// Two programs on one run.
     #[error("another caqtus is at work on run {0}; wait for it, or stop it")]
@@ -237,6 +246,11 @@ impl Store {
 /// Reads a JSON column.
 fn read<T: serde::de::DeserializeOwned>(what: impl Into<String>, value: serde_json::Value) -> Result<T, StoreError> {
     serde_json::from_value(value).map_err(|source| StoreError::Content { what: what.into(), source })
+}
+
+/// Reads a column that holds one of some words.
+fn parse<T: FromStr>(what: &'static str, text: &str) -> Result<T, StoreError> {
+    text.parse().map_err(|_| StoreError::Word { what, text: text.to_owned() })
 }
 
 /// Writes a JSON column.

@@ -1,28 +1,20 @@
 //! Bisection: between which versions of an engine a finding appeared and disappeared.
 
 use serde::Serialize;
-use std::fmt;
 
 /// What a version does with a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum Seen {
     /// It shows.
+    #[strum(to_string = "it shows")]
     Shows,
     /// The queries agree.
+    #[strum(to_string = "the queries agree")]
     Agrees,
     /// A query does not run there.
+    #[strum(to_string = "void: set-up or a query does not run here")]
     Void,
-}
-
-impl fmt::Display for Seen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Shows => "it shows",
-            Self::Agrees => "the queries agree",
-            Self::Void => "void: set-up or a query does not run here",
-        })
-    }
 }
 
 /// Where a finding shows.

@@ -17,8 +17,11 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// What kind of failure a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, strum::Display, strum::EnumString,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum FindingKind {
     /// Equivalent queries returned different rows.
     WrongResult,
@@ -38,17 +41,6 @@ impl From<ErrorClass> for FindingKind {
             ErrorClass::Hang => Self::Hang,
             _ => Self::InternalError,
         }
-    }
-}
-
-impl fmt::Display for FindingKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::WrongResult => "wrong-result",
-            Self::InternalError => "internal-error",
-            Self::Crash => "crash",
-            Self::Hang => "hang",
-        })
     }
 }
 

@@ -7,7 +7,6 @@ use crate::compare::{Comparison, Row, compare};
 use crate::dbms::install::version_key;
 use crate::dbms::{EngineError, ErrorClass};
 use crate::sql::types::Value;
-use std::fmt;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -84,7 +83,8 @@ pub enum Answer {
 pub struct Versions(Vec<(String, String)>);
 
 /// What a script's answers say of a version.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum Verdict {
     /// They are those of a wrong version.
     Shows,
@@ -420,17 +420,6 @@ fn value(text: &str) -> Option<(Value, &str)> {
 fn bytes(digits: &str) -> Option<Vec<u8>> {
     let pairs = (0..digits.len()).step_by(2).map(|at| digits.get(at..at + 2));
     pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect()
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Shows => "shows",
-            Self::Right => "right",
-            Self::Other { .. } => "other",
-            Self::Void { .. } => "void",
-        })
-    }
 }
 
 #[cfg(test)]

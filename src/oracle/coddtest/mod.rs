@@ -27,6 +27,7 @@ use relation::{Form, RelationCase};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use strum::VariantArray as _;
 
 /// Its name.
 pub const NAME: &str = "coddtest";
@@ -37,13 +38,14 @@ pub const REGISTRATION: Registration = Registration {
     about: "a query and the same query with an expression or relation folded to its value agree",
     of_catalogue: false,
     open: |setting, accepts| {
-        let any = Place::ALL.into_iter().any(|place| wanted(setting.patterns, place));
+        let any = Place::VARIANTS.iter().any(|place| wanted(setting.patterns, *place));
         any.then(|| Box::new(Coddtest::new(setting, accepts)) as _)
     },
 };
 
 /// Where φ stands. A failure counts for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case", prefix = "folded-")]
 enum Place {
     Where,
     On,
@@ -59,32 +61,8 @@ enum Place {
 }
 
 impl Place {
-    const ALL: [Self; 10] = [
-        Self::Where,
-        Self::On,
-        Self::Having,
-        Self::GroupBy,
-        Self::OrderBy,
-        Self::SelectList,
-        Self::Update,
-        Self::Delete,
-        Self::Insert,
-        Self::Relation,
-    ];
-
     fn name(self) -> &'static str {
-        match self {
-            Self::Where => "folded-where",
-            Self::On => "folded-on",
-            Self::Having => "folded-having",
-            Self::GroupBy => "folded-group-by",
-            Self::OrderBy => "folded-order-by",
-            Self::SelectList => "folded-select-list",
-            Self::Update => "folded-update",
-            Self::Delete => "folded-delete",
-            Self::Insert => "folded-insert",
-            Self::Relation => "folded-relation",
-        }
+        self.into()
     }
 
     /// Whether it is in a statement that changes a table.
@@ -122,7 +100,7 @@ impl Coddtest {
         let mut oracle =
             Self { capabilities, places: Vec::new(), forms: Vec::new(), quantified, unused: BTreeMap::new() };
         oracle.forms = Form::ALL.into_iter().filter(|form| form.accepted(&oracle, accepts)).collect();
-        for place in Place::ALL.into_iter().filter(|place| wanted(patterns, *place)) {
+        for place in Place::VARIANTS.iter().copied().filter(|place| wanted(patterns, *place)) {
             match oracle.accepted(place, accepts) {
                 Ok(()) => oracle.places.push(place),
                 Err(why) => drop(oracle.unused.insert(place.name().to_owned(), why)),
