@@ -42,6 +42,10 @@ fn a_report_names_its_directory() {
     let (id, dir) = found(&caqtus, "here and there");
     let report = fs::read_to_string(dir.join("report.md")).expect("reads");
     assert!(report.contains(&format!("`caqtus bug replay {id} --findings 'here and there'`")), "{report}");
+    let case: Value = serde_json::from_str(&fs::read_to_string(dir.join("case.json")).expect("reads")).expect("JSON");
+    let plans: Vec<&Value> = case["queries"].as_array().expect("queries").iter().map(|query| &query["plan"]).collect();
+    assert!(plans.len() > 1 && plans.iter().all(|plan| plan["label"].is_string()), "{case}");
+    assert_eq!(report.contains("\n## Plans\n"), plans.iter().any(|plan| plan != &plans[0]), "{report}");
     let said = caqtus.run(&["bug", "show", "ffffffffffff", "--findings", "here and there"]).stderr;
     assert!(String::from_utf8_lossy(&said).contains("bug list --findings 'here and there'"));
 }

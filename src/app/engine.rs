@@ -3,8 +3,8 @@
 use super::Progress;
 use crate::dbms::install::{EngineStore, InstallError};
 use crate::dbms::target::Target;
+use crate::hunt::error::HuntError;
 use crate::hunt::probe;
-use crate::hunt::supervisor::HuntError;
 use std::path::{Path, PathBuf};
 use tokio::sync::mpsc;
 

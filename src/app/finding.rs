@@ -6,9 +6,9 @@ use crate::dbms::Connection as _;
 use crate::dbms::install::{EngineStore, InstallError, known_versions, version_key};
 use crate::dbms::sqlite::Sqlite;
 use crate::dbms::target::{Target, TargetError};
+use crate::hunt::error::HuntError;
 use crate::hunt::probe::OPENING;
 use crate::hunt::replay;
-use crate::hunt::supervisor::HuntError;
 use crate::interpret::Verdict;
 use crate::triage::bisect::{Bisection, Seen, VersionSearch};
 use crate::triage::finding::{

@@ -1,7 +1,8 @@
 //! A generated expression, as what fills a placeholder: it is made elsewhere and printed here.
 
 use super::bind::GENERATED_ALIAS;
-use crate::sql::profile::{ColumnType, Kind, OpPiece, Operator, Profile, Typing, is_null};
+use crate::sql::operator::{Kind, OpPiece, Operator};
+use crate::sql::profile::{ColumnType, Profile, Typing, is_null};
 use crate::sql::types::SqlType;
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
 use crate::hunt::learned;
 use crate::hunt::protocol::{ExecutorConfig, WorkerEnvironment};
-use crate::triage::finding::script;
+use crate::triage::report::script;
 use anyhow::Context as _;
 use clap::Args;
 use std::io::Write as _;

@@ -10,9 +10,10 @@ use crate::config::{
     CatalogueSource, ClassChoice, SERVER_RETURN_MS,
 };
 use crate::dbms::install::EngineStore;
+use crate::hunt::error::HuntError;
 use crate::hunt::protocol::Ready;
 use crate::hunt::stats::Stats;
-use crate::hunt::supervisor::{HuntEnvironment, HuntError, HuntPlan, Progress, Summary, hunt};
+use crate::hunt::supervisor::{HuntEnvironment, HuntPlan, Progress, Summary, hunt};
 use crate::oracle::caq;
 use crate::store::ClassState;
 use crate::triage::finding::{Finding, FindingKind, FoundReport};

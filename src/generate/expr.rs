@@ -7,7 +7,8 @@
 use super::{ColumnInfo, Literals, TableInfo, any_type};
 use crate::caq::node::{Inner, Node};
 use crate::rng::{Rng, chance, pick};
-use crate::sql::profile::{ColumnType, Kind, OpPiece, Operator, Profile};
+use crate::sql::operator::{Kind, OpPiece, Operator};
+use crate::sql::profile::{ColumnType, Profile};
 use crate::sql::types::{SqlType, Value};
 use rand::RngExt as _;
 use std::collections::{HashMap, HashSet};

@@ -1,8 +1,10 @@
 //! What breaks an engine before a hunt begins: a snippet that is validated, a statement that is tried to learn what the
 //! target takes. It is left out of the hunt, and it is a bug like any other.
 
+use super::error::HuntError;
+use super::postmortem::{keep, replay};
 use super::probe::ALIVE;
-use super::supervisor::{HuntError, HuntPlan, keep, replay};
+use super::supervisor::HuntPlan;
 use crate::corpus::validate::{self, Validation};
 use crate::dbms::ErrorClass;
 use crate::program::Step;

@@ -2,8 +2,8 @@
 //!
 //! The state is one file, replaced at intervals by a rename, so that a kill or a power failure leaves the last one whole.
 
+use super::error::HuntError;
 use super::stats::Stats;
-use super::supervisor::HuntError;
 use crate::config::CampaignSpec;
 use crate::triage::finding::FoundReport;
 use serde::{Deserialize, Serialize};

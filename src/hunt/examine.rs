@@ -132,7 +132,8 @@ impl Executor {
         })
     }
 
-    /// Makes a finding's database, and notes which of its statements fail and what its queries do.
+    /// Makes a finding's database, and notes which of its statements fail, what its queries do and, of a wrong result, by
+    /// which plans.
     fn note_results(&mut self, finding: &mut Finding) {
         let profile = self.session.profile.clone();
         let connection = self.session.connection.as_mut();
@@ -141,6 +142,12 @@ impl Executor {
         let steps: Vec<Step> = finding.queries.iter().map(|query| query.step.clone()).collect();
         let results = all_results(connection, &profile, &steps);
         finding.queries.iter_mut().zip(results).for_each(|(query, result)| query.result = result);
+        if finding.kind == FindingKind::WrongResult {
+            let rows: Vec<_> = finding.queries.iter().map(|query| query.result.clone()).collect();
+            for query in &mut finding.queries {
+                query.plan = interpret::plan(connection, &profile, &query.step, &|at| rows.get(at)?.rows());
+            }
+        }
     }
 
     /// Whether a finding shows in a new process.
@@ -274,6 +281,7 @@ impl Executor {
                 // Members are numbered from 1 for people.
                 step: Step { member: step.member + 1, ..step },
                 result: StepResult::None,
+                plan: None,
             })
             .collect();
         let of_queries = queries.iter().flat_map(|query| query.step.before.iter().chain([&query.step.sql]));

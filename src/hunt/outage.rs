@@ -4,9 +4,11 @@
 //! tried again when the server is back, one case after the other with nobody else on it: the one that ends it again is the
 //! bug. A server that does not come back leaves the last statements, and the hunt ends.
 
+use super::error::HuntError;
+use super::postmortem::{keep, replay};
 use super::probe::{self, Opened};
 use super::stats::Outcome;
-use super::supervisor::{HuntError, HuntPlan, keep, replay};
+use super::supervisor::HuntPlan;
 use crate::clock;
 use crate::dbms::target::{Target, TargetError};
 use crate::triage::finding::{Finding, FindingKind, FoundReport};
@@ -113,7 +115,7 @@ fn unconfirmed(
 
 fn flaky(plan: &HuntPlan, mut suspect: Finding) -> Result<(), HuntError> {
     suspect.note = Some("The server ended while it ran, and not when it ran again.".to_owned());
-    super::supervisor::write(plan, &suspect, &plan.environment.out_dir.join("flaky")).map(drop)
+    super::postmortem::write(plan, &suspect, &plan.environment.out_dir.join("flaky")).map(drop)
 }
 
 /// Whether the server answers within the time that it is waited for.

@@ -1,8 +1,8 @@
 //! Opening a target in a process of its own: a library that crashes or hangs when it is loaded or opens a database takes
 //! that process with it and nothing else.
 
+use super::error::HuntError;
 use super::process::{Broken, own_program, watch};
-use super::supervisor::HuntError;
 use crate::clock;
 use crate::config::{HANG_MS, START_MS};
 use crate::dbms::target::{Target, TargetError};

@@ -1,10 +1,10 @@
 //! Executor processes: starting them, speaking with them, watching them.
 
 use super::block::block_of;
+use super::error::HuntError;
 use super::lines::JsonLines;
 use super::protocol::{ExecutorConfig, Order, Report};
 use super::recorder::{self, Position};
-use super::supervisor::HuntError;
 use crate::clock;
 use crate::config::{CLOSING_MS, PASSWORD, START_MS, password, scrub_env};
 use crate::server::private::CRASH_SIGNALS;
@@ -25,7 +25,7 @@ pub(super) enum Event {
     /// The process ended, by itself or because it stood still.
     Ended(usize, End),
     /// A case that ended an executor was run again.
-    Examined(Result<super::supervisor::Examined, HuntError>),
+    Examined(Result<super::postmortem::Examined, HuntError>),
     /// What broke the engine while it was made ready was run again.
     Confirmed(Result<super::breakage::Confirmed, HuntError>),
     /// A server that ended is back, or is not waited for any longer.

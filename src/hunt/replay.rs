@@ -1,9 +1,9 @@
 //! A finding run again in a process of its own: with the engine's library loaded afresh, in a new session, on a new server
 //! where the server is ours. What a process has run before leaves traces in it that no script repeats.
 
+use super::error::HuntError;
 use super::probe::opening_limit;
 use super::process::{Broken, own_program};
-use super::supervisor::HuntError;
 use crate::config::REPLAY_FACTOR;
 use crate::dbms::target::{Target, TargetError};
 use crate::server::private::CRASH_SIGNALS;

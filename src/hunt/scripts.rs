@@ -1,10 +1,10 @@
 //! Scripts with answers, run in a process of their own. What ends that process or does not come back is the answer of the
 //! block that ran. Where a script ended the engine, the scripts behind it go on in a new process, with a new engine.
 
+use super::error::HuntError;
 use super::lines::JsonLines;
 use super::probe::opening_limit;
 use super::process::own_program;
-use super::supervisor::HuntError;
 use crate::config::REPLAY_FACTOR;
 use crate::dbms::target::{Target, TargetError};
 use crate::dbms::{Connection, EngineError, ErrorClass};

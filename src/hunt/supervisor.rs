@@ -1,31 +1,29 @@
 //! The supervisor: starts executors, hands out blocks, watches, restarts, sums up.
 //!
-//! An executor that ends by itself or stands still is replaced. Its flight recorder names the case; the case is made
-//! again, and run in a process of its own: what ends or stops that process too is a finding, anything else is flaky.
+//! An executor that ends by itself or stands still is replaced. Its flight recorder names the case, which is looked at in
+//! [`postmortem`](super::postmortem).
 
 use super::block::block_of;
 use super::campaign::{self, Campaign};
+use super::error::HuntError;
 use super::outage::{self, Outage, Recovery};
+use super::postmortem::{Examined, examine, keep};
 use super::probe::{self, Opened};
 use super::process::{Broken, End, Event, Process, monitor_worker};
 use super::protocol::{ExecutorConfig, Order, Ready, Report, WorkerEnvironment};
 use super::recorder::{self, Position};
-use super::replay::shows;
 use super::stats::{NOT_TRIED, Outcome, Stats};
-use super::{breakage, if_full, learned};
-use crate::catalogue;
+use super::{breakage, learned};
 use crate::clock;
-use crate::config::{CASES_PER_BLOCK, CLOSING_MS, CampaignSpec, DEADLINE_GRACE_MS, START_MS, STATE_EVERY_MS, millis};
+use crate::config::{CASES_PER_BLOCK, CLOSING_MS, CampaignSpec, DEADLINE_GRACE_MS, STATE_EVERY_MS, millis};
 use crate::dbms::target::{Target, TargetError};
-use crate::triage::finding::{self, FLAKY, Finding, FindingKind, Fingerprint, FoundReport, SeenRun};
+use crate::triage::finding::{self, Finding, Fingerprint, FoundReport};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
-use thiserror::Error;
 use tokio::sync::{mpsc, watch as watching};
 use tokio::task::JoinSet;
 
@@ -55,89 +53,11 @@ pub struct HuntEnvironment {
 
 impl HuntPlan {
     /// What an executor is started with.
-    fn executor(&self, recorder: PathBuf, known: Vec<String>, time_left_ms: Option<u64>) -> ExecutorConfig {
+    pub(super) fn executor(&self, recorder: PathBuf, known: Vec<String>, time_left_ms: Option<u64>) -> ExecutorConfig {
         let HuntEnvironment { data_dir, out_dir, .. } = self.environment.clone();
         let environment = WorkerEnvironment { data_dir, out_dir, known, recorder, time_left_ms };
         ExecutorConfig { spec: self.spec.clone(), environment }
     }
-}
-
-/// Why a hunt cannot run, or not go on.
-#[derive(Debug, Error)]
-pub enum HuntError {
-    /// A file or process cannot be used.
-    #[error("cannot use {what}{}", if_full(source))]
-    Io {
-        /// The file or process.
-        what: String,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// An executor cannot work.
-    #[error("{0}")]
-    Executor(String),
-    /// Executors end again and again without doing anything.
-    #[error("executors end before they start testing; run `caqtus dbms check {0}` to see why")]
-    Unstable(String),
-    /// The target breaks when it is opened.
-    #[error("{}; nothing can be tested on it", probe::broken_words(target, broken))]
-    Opening {
-        /// The target.
-        target: String,
-        /// How it breaks.
-        broken: Broken,
-    },
-    /// The time was up too early.
-    #[error("the time was up before {0} was ready, so nothing was tested; give it more time with --for")]
-    NotReady(String),
-    /// The server ended and stays away.
-    #[error("{target} cannot be reached any more, {seconds} s after it ended: {message}")]
-    Gone {
-        /// The target.
-        target: String,
-        /// For how long it was waited for.
-        seconds: u64,
-        /// What showed that it ended.
-        message: String,
-    },
-    /// There is nothing to resume.
-    #[error("there is no campaign to resume in {0}")]
-    NoCampaign(String),
-    /// What is there to resume is not whole.
-    #[error(
-        "{path} is damaged, so its campaign cannot go on; its findings are kept, and a hunt without --resume starts anew"
-    )]
-    Damaged {
-        /// The file.
-        path: String,
-        /// Where.
-        #[source]
-        source: serde_json::Error,
-    },
-    /// The campaign to resume is on another target.
-    #[error(
-        "the campaign in {dir} is on {campaign}, not on {asked}; leave --dbms out to go on with it, or start another one \
-         with --out"
-    )]
-    OtherTarget {
-        /// The directory.
-        dir: String,
-        /// The campaign's target.
-        campaign: String,
-        /// The target that was named.
-        asked: String,
-    },
-    /// Another hunt works in the directory.
-    #[error(
-        "another hunt works in {dir} (process {holder}); wait until it ends, or give this one another directory with --out"
-    )]
-    Busy {
-        /// The directory.
-        dir: String,
-        /// The number of its process.
-        holder: String,
-    },
 }
 
 /// What a hunt did.
@@ -751,95 +671,6 @@ impl<'a> Hunt<'a> {
         }
         Ok(())
     }
-}
-
-/// What became of a case that ended an executor.
-pub(super) struct Examined {
-    outcome: Outcome,
-    found: Option<FoundReport>,
-}
-
-/// Makes the case again and runs it in a process of its own. It is kept unless enough of its class and kind are `known`;
-/// `scratch` is the examination's own part of file names.
-async fn examine(
-    plan: HuntPlan,
-    known: Vec<FoundReport>,
-    scratch: PathBuf,
-    position: Position,
-    how: End,
-) -> Result<Examined, HuntError> {
-    let Some(mut finding) = describe(&plan, &scratch, position).await? else {
-        let reason = "an executor ended, and the case could not be made again".to_owned();
-        return Ok(Examined { outcome: Outcome::Warning(reason), found: None });
-    };
-    let kind = replay(&finding, &plan, &scratch).await?;
-    let repeated = kind.is_some();
-    finding.kind = kind.unwrap_or(if how == End::Hung { FindingKind::Hang } else { FindingKind::Crash });
-    finding.seal();
-    if repeated {
-        let (outcome, found) = keep(&plan, &known, &finding)?;
-        return Ok(Examined { outcome, found });
-    }
-    let ended = if how == End::Hung { "did not return" } else { "ended its process" };
-    let last = finding.queries.len();
-    finding.runs = [
-        format!("in the hunt: the engine {ended}, at query {last} or while the database was made"),
-        "in a process of its own: it did not".to_owned(),
-    ]
-    .map(|what| SeenRun { what, results: Vec::new(), sql: None })
-    .into();
-    write(&plan, &finding, &plan.environment.out_dir.join(FLAKY))?;
-    let reason = format!("flaky: {} did not repeat in a fresh process", finding.kind);
-    Ok(Examined { outcome: Outcome::Warning(reason), found: None })
-}
-
-/// Writes a finding below a directory.
-pub(super) fn write(plan: &HuntPlan, finding: &Finding, parent: &Path) -> Result<FoundReport, HuntError> {
-    let target: Target = plan.spec.dbms.parse().map_err(|e: TargetError| HuntError::Executor(e.to_string()))?;
-    let profile = catalogue::profile(target.dialect()).map_err(|error| HuntError::Executor(error.to_string()))?;
-    let dir = finding.write(parent, &profile);
-    let dir = dir.map_err(|source| HuntError::Io { what: parent.display().to_string(), source })?;
-    Ok(finding.found(&dir))
-}
-
-/// Writes a finding unless enough of its class and kind are `known`.
-pub(super) fn keep(
-    plan: &HuntPlan,
-    known: &[FoundReport],
-    finding: &Finding,
-) -> Result<(Outcome, Option<FoundReport>), HuntError> {
-    let kind = finding.kind.to_string();
-    let same = |f: &&FoundReport| f.class == finding.class && f.kind == kind;
-    if known.iter().filter(same).count() >= plan.spec.limits.findings_per_class_max {
-        return Ok((Outcome::Fail(format!("{kind}, one of many: not written")), None));
-    }
-    let found = write(plan, finding, &plan.environment.out_dir)?;
-    Ok((Outcome::Fail(kind), Some(found)))
-}
-
-async fn describe(plan: &HuntPlan, scratch: &Path, position: Position) -> Result<Option<Finding>, HuntError> {
-    let recorder = scratch.with_extension("recorder");
-    let mut process = Process::start(&plan.executor(recorder, Vec::new(), None))?;
-    let case = u32::try_from(position.case).unwrap_or(u32::MAX);
-    // What came behind the query that ended the executor has no part in that.
-    let query = if position.statement < recorder::SETUP { usize::try_from(position.statement).ok() } else { None };
-    process.send(&Order::Describe { block: position.block, case, query }).await;
-    loop {
-        match tokio::time::timeout(Duration::from_millis(START_MS), process.next()).await {
-            Ok(Some(Report::Described(finding))) => return Ok(Some(*finding)),
-            Ok(Some(_)) => {}
-            Ok(None) | Err(_) => return Ok(None),
-        }
-    }
-}
-
-/// What kind of failure a finding shows in a process of its own, if any.
-pub(super) async fn replay(
-    finding: &Finding,
-    plan: &HuntPlan,
-    scratch: &Path,
-) -> Result<Option<FindingKind>, HuntError> {
-    shows(finding, &plan.environment.data_dir, &scratch.with_extension("json"), plan.spec.limits.hang_after()).await
 }
 
 /// Findings by their fingerprints. The most frequent first, each with the smallest first.

@@ -6,6 +6,7 @@ pub use assumption::{broken_assumption, unrepeated};
 
 use crate::compare::{BagHash, Row};
 use crate::dbms::{Connection, EngineError, ErrorClass, with_switch};
+use crate::plan::{self, PlanTree};
 use crate::program::{Check, Step, Text, Unfit};
 use crate::sql::profile::Profile;
 use crate::sql::types::Value;
@@ -75,6 +76,14 @@ pub fn hash(
         return around(connection, profile, step, earlier, |connection, sql, _| connection.query(sql));
     }
     Ok(BagHash::of(&rows(connection, profile, step, earlier)?))
+}
+
+/// The plan by which the engine would run a step's query; `None` where it does not say.
+pub fn plan(connection: &mut dyn Connection, profile: &Profile, step: &Step, earlier: Rows) -> Option<PlanTree> {
+    let explained = around(connection, profile, step, earlier, |connection, sql, _| {
+        connection.rows_bound(&plan::explain(profile, sql), &step.parameters)
+    });
+    Some(plan::read(profile.wire, &explained.ok()?))
 }
 
 /// Runs what stands before a step's query, gives the query to `work`, and runs what stands after it.

@@ -4,6 +4,7 @@
 
 pub mod error;
 pub mod lex;
+pub mod operator;
 pub mod print;
 pub mod profile;
 pub mod schema;

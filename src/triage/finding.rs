@@ -1,16 +1,17 @@
 //! Findings and their directories.
 //!
 //! A finding is a directory of plain files: `case.json` has everything, `repro.sql` runs in the engine's own shell and
-//! `report.md` is for people. The directory appears at once, by a rename, so that a kill leaves no half of one.
+//! `report.md` is for people ([`report`](super::report)). The directory appears at once, by a rename, so that a kill leaves no half of one.
 
 use crate::dbms::ErrorClass;
 use crate::digest::Digest;
 use crate::interpret::StepResult;
-use crate::program::{Check, Relation, Step, Text};
+use crate::plan::PlanTree;
+use crate::program::{Check, Relation, Step};
 use crate::sql::error::in_general;
-use crate::sql::profile::{Profile, Switch, Wire};
+use crate::sql::profile::Profile;
 use serde::{Deserialize, Serialize};
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -67,6 +68,9 @@ pub struct FindingQuery {
     pub context: Option<String>,
     /// What it did.
     pub result: StepResult,
+    /// By which plan, where the engine says so and it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanTree>,
 }
 
 impl FindingQuery {
@@ -78,28 +82,8 @@ impl FindingQuery {
 
 impl From<Step> for FindingQuery {
     fn from(step: Step) -> Self {
-        Self { step, context: None, result: StepResult::None }
+        Self { step, context: None, result: StepResult::None, plan: None }
     }
-}
-
-/// A query of these and what stands around it, for the engine's own shell, with what the results of the others put into
-/// it.
-pub fn script(queries: &[FindingQuery], at: usize, profile: &Profile) -> String {
-    let step = &queries[at].step;
-    let rows = |at: usize| queries.get(at)?.result.rows();
-    let filled = |text: &Text| text.filled(profile, rows).map_or_else(|_| text.to_string(), Into::into);
-    let mut out = String::new();
-    for (at, literal) in step.parameters.iter().enumerate() {
-        // The form of SQLite's shell; elsewhere statements bind parameters. Writing to a string cannot fail.
-        let _ = writeln!(out, ".parameter set ${} \"{}\"", at + 1, literal.replace('"', "\\\""));
-    }
-    let (begin, back) = if step.undone { (Some("BEGIN"), Some("ROLLBACK")) } else { (None, None) };
-    let before = step.before.iter().chain([&step.sql]).map(filled);
-    let all = begin.map(str::to_owned).into_iter().chain(before).chain(back.map(str::to_owned));
-    for statement in all.chain(step.after.iter().map(filled)) {
-        let _ = writeln!(out, "{statement};");
-    }
-    out
 }
 
 /// A finding as the hunt's summary lists it.
@@ -252,154 +236,6 @@ impl Finding {
         self.checks.clone().unwrap_or_else(all_equal)
     }
 
-    /// The relation between the queries that does not hold.
-    fn expectation(&self) -> String {
-        match self.kind {
-            FindingKind::WrongResult => {
-                let checks = self.checks();
-                let words = checks.iter().map(|check| self.expected_by(check)).collect::<Vec<_>>().join("; ");
-                format!("{words}; they do not.")
-            }
-            FindingKind::InternalError => {
-                "No statement or query below must report an internal error; one does.".to_owned()
-            }
-            FindingKind::Crash | FindingKind::Hang if self.statements.is_empty() && self.queries.is_empty() => {
-                "An empty database must open.".to_owned()
-            }
-            FindingKind::Crash => "The statements and queries below must not end the engine.".to_owned(),
-            FindingKind::Hang => "The statements and queries below must end, or stop when interrupted.".to_owned(),
-        }
-    }
-
-    /// A check in words.
-    fn expected_by(&self, check: &Check) -> String {
-        let which = match check.steps.as_slice() {
-            all if all.len() == self.queries.len() => "All queries below".to_owned(),
-            [one, other] => format!("Queries {} and {}", one + 1, other + 1),
-            some => {
-                let numbers: Vec<String> = some.iter().map(|at| (at + 1).to_string()).collect();
-                format!("Queries {}", numbers.join(", "))
-            }
-        };
-        format!("{which} {}", check.relation.words())
-    }
-
-    /// A script for the engine's own shell.
-    pub fn repro_sql(&self, profile: &Profile) -> String {
-        let mut out = String::new();
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            out,
-            "-- {} {}: {} found by oracle {}, class {}.",
-            profile.name, self.version, self.kind, self.oracle, self.class
-        );
-        let _ = writeln!(out, "-- {}", self.expectation());
-        if let Some(note) = &self.note {
-            let _ = writeln!(out, "-- {}", note.replace('\n', "\n-- "));
-        }
-        for line in self.run_lines() {
-            let _ = writeln!(out, "-- {line}");
-        }
-        out.push('\n');
-        out.push_str(shell_lines(profile.wire));
-        for statement in &self.statements {
-            let _ = writeln!(out, "{statement};");
-        }
-        for (at, query) in self.queries.iter().enumerate() {
-            let context = query.context.as_ref().map(|context| format!(" ({context})")).unwrap_or_default();
-            let _ = writeln!(out, "\n-- Query {}{context} returned:", at + 1);
-            for line in result_lines(&query.result) {
-                let _ = writeln!(out, "--   {line}");
-            }
-            if let Some(switch) = &query.step.switch {
-                let _ = writeln!(out, "-- with the optimizer switch {}", switch.name);
-                out.push_str(&switch_lines(switch, true));
-            }
-            out.push_str(&script(&self.queries, at, profile));
-            if let Some(switch) = &query.step.switch {
-                out.push_str(&switch_lines(switch, false));
-            }
-        }
-        out
-    }
-
-    /// What each run returned, where they did not agree.
-    fn run_lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        if !self.runs.is_empty() {
-            lines.push("It did not come again: it is flaky, and may be no bug. What was seen:".to_owned());
-        }
-        for SeenRun { what, results, sql } in &self.runs {
-            let sql = sql.as_ref().map(|sql| format!(": {}", sql.replace('\n', " "))).unwrap_or_default();
-            lines.push(format!("{what}{sql}"));
-            for (at, result) in results.iter().enumerate() {
-                let number = if results.len() > 1 { format!("query {}: ", at + 1) } else { String::new() };
-                let indented = |(line, text): (usize, String)| match line {
-                    0 => format!("  {number}{text}"),
-                    _ => format!("  {}{text}", " ".repeat(number.len())),
-                };
-                lines.extend(result_lines(result).into_iter().enumerate().map(indented));
-            }
-        }
-        lines
-    }
-
-    /// A report for people. `findings` is the directory that has it among others.
-    pub fn report_md(&self, profile: &Profile, findings: &Path) -> String {
-        let mut out = String::new();
-        let _ = writeln!(out, "# {} in {} {}\n", self.kind, profile.name, self.version);
-        let _ = writeln!(out, "{}\n", self.expectation());
-        if let Some(note) = &self.note {
-            let _ = writeln!(out, "{note}\n");
-        }
-        let _ = writeln!(out, "| | |\n|---|---|");
-        for (name, value) in [
-            ("id", self.id.clone()),
-            ("oracle, class", format!("{}, {}", self.oracle, self.class)),
-            ("target", format!("{} ({})", self.dbms, self.build_id)),
-            ("seed, block, case", format!("{}, {}, {}", self.seed, self.block, self.case)),
-            ("features", self.features.join(", ")),
-            (
-                "right with",
-                if self.cured_by.is_empty() { "no switch alone".to_owned() } else { self.cured_by.join(", ") },
-            ),
-            ("reduced", if self.reduced { "yes" } else { "no" }.to_owned()),
-        ] {
-            let _ = writeln!(out, "| {name} | {value} |");
-        }
-        let runs = self.run_lines();
-        if !runs.is_empty() {
-            let _ = write!(out, "\n## What each run returned\n\n```\n{}\n```\n", runs.join("\n"));
-        }
-        out.push_str("\n## Database\n\n```sql\n");
-        for statement in &self.statements {
-            let _ = writeln!(out, "{statement};");
-        }
-        out.push_str("```\n");
-        for (at, query) in self.queries.iter().enumerate() {
-            let _ = match &query.context {
-                Some(context) => write!(out, "\n## Query {} ({context})\n\n", at + 1),
-                None => write!(out, "\n## Query {} (member {} of the class)\n\n", at + 1, query.step.member),
-            };
-            if let Some(switch) = &query.step.switch {
-                let _ = write!(out, "Run with the optimizer switch {}:\n\n```sql\n", switch.name);
-                let _ = write!(out, "{}```\n\n", switch_lines(switch, true));
-            }
-            let _ = write!(
-                out,
-                "```sql\n{}```\n\nReturned:\n\n```\n{}\n```\n",
-                script(&self.queries, at, profile),
-                result_lines(&query.result).join("\n")
-            );
-        }
-        let _ = write!(out, "\n## Placeholders\n\n");
-        for filling in &self.fillings {
-            let _ = writeln!(out, "* `{filling}`");
-        }
-        let _ = write!(out, "\nShow it again: `caqtus bug replay {} --findings {}`.\n", self.id, shell_word(findings));
-        out
-    }
-
     /// Writes the finding below `parent` and returns its directory. Writing it again changes nothing.
     pub fn write(&self, parent: &Path, profile: &Profile) -> io::Result<PathBuf> {
         let dir = parent.join(&self.id);
@@ -428,53 +264,11 @@ impl Finding {
 /// The directory beside findings for what did not come again.
 pub const FLAKY: &str = "flaky";
 
-/// What makes the engine's own shell tell values of different types apart, where it can: 1 from '1', NULL from nothing.
-fn shell_lines(wire: Wire) -> &'static str {
-    match wire {
-        Wire::Sqlite | Wire::Duckdb => ".mode quote\n",
-        Wire::Postgres => "\\pset null NULL\n",
-        Wire::Mysql | Wire::Python => "",
-    }
-}
-
 /// A path as a word of a command.
 pub fn shell_word(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:".contains(c);
     if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
-}
-
-/// What turns a switch in the engine's own shell, or puts it back.
-fn switch_lines(switch: &Switch, on: bool) -> String {
-    if switch.disable_mask != 0 {
-        return format!(".testctrl optimizations {}\n", if on { switch.disable_mask } else { 0 });
-    }
-    let statements = if on { &switch.on } else { &switch.off };
-    statements.iter().flat_map(|statement| [statement.as_str(), ";\n"]).collect()
-}
-
-/// Rows printed of one result.
-const ROWS_PRINTED_MAX: usize = 50;
-
-/// What a query did, as lines to be printed.
-pub fn result_lines(result: &StepResult) -> Vec<String> {
-    match result {
-        StepResult::Rows(rows) if rows.is_empty() => vec!["no rows".to_owned()],
-        StepResult::Hash { rows, hash } => vec![format!("{rows} rows, of which only a hash was kept: {hash}")],
-        StepResult::Rows(rows) => {
-            let mut lines: Vec<String> = rows
-                .iter()
-                .take(ROWS_PRINTED_MAX)
-                .map(|row| row.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | ").replace('\n', "\\n"))
-                .collect();
-            if rows.len() > ROWS_PRINTED_MAX {
-                lines.push(format!("… {} rows in all", rows.len()));
-            }
-            lines
-        }
-        StepResult::Error(error) => format!("{}: {error}", error.class).lines().map(str::to_owned).collect(),
-        StepResult::None => vec!["nothing: it did not return".to_owned()],
-    }
 }
 
 /// Why findings cannot be read.
@@ -598,13 +392,13 @@ impl FindingError {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::catalogue::profile;
     use crate::dbms::EngineError;
     use crate::sql::types::Value;
 
-    fn finding() -> Finding {
+    pub(in crate::triage) fn finding() -> Finding {
         let query = |result| FindingQuery { result, ..Step { member: 1, ..Step::query("SELECT 1") }.into() };
         let error = EngineError::new(ErrorClass::Internal, "it is broken\ncaused by\nSELECT 2; a join");
         let mut finding = Finding {
@@ -634,25 +428,6 @@ mod tests {
         };
         finding.seal();
         finding
-    }
-
-    #[test]
-    fn a_script_is_statements_and_comments() {
-        let profile = profile("sqlite").expect("shipped");
-        let script = finding().repro_sql(&profile);
-        let expected = [
-            "--   internal error: it is broken",
-            "--   caused by",
-            "--   SELECT 2; a join",
-            "SELECT 1;",
-            "",
-            "-- Query 2 returned:",
-            "--   '1' | 1 | NULL",
-            "SELECT 1;",
-        ];
-        assert!(script.ends_with(&(expected.join("\n") + "\n")), "{script}");
-        // What the shell prints tells '1' from 1.
-        assert!(script.contains("\n.mode quote\nCREATE TABLE t(a);\n"), "{script}");
     }
 
     #[test]

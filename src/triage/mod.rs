@@ -6,5 +6,6 @@ pub mod confirm;
 pub mod features;
 pub mod finding;
 pub mod reduce;
+pub mod report;
 pub mod script;
 pub mod symptom;

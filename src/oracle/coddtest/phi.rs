@@ -3,7 +3,8 @@
 use super::{CoddDatabase, Scope, comparable, comparable_type, value_type};
 use crate::caq::node::Node;
 use crate::rng::{Rng, chance, pick};
-use crate::sql::profile::{Kind, Profile};
+use crate::sql::operator::Kind;
+use crate::sql::profile::Profile;
 use crate::sql::types::SqlType;
 use rand::RngExt as _;
 use std::sync::Arc;
