@@ -89,6 +89,16 @@ fn what_an_engine_disagrees_with_is_quarantined() {
     assert!(shown.contains("\"against\"") && shown.contains("CREATE TABLE t"), "the evidence is shown: {shown}");
     let text = succeed(&caqtus, 0, &["oracle", "review", &name, "released", "--why", "the engine is wrong"]);
     assert!(text.contains("released"), "{text}");
+    let detail = last_json(&succeed(&caqtus, 0, &["oracle", "show", "--store", "--json", &name]));
+    assert_eq!((&detail["state"], &detail["name"]), (&"released".into(), &name.clone().into()), "{detail}");
+    assert_eq!(detail["evidence"]["reviewed"], "the engine is wrong", "{detail}");
+    let plans = detail["plans"]["plans"].as_array().expect("plans");
+    assert_eq!(plans.len(), detail["members"].as_array().expect("members").len(), "{detail}");
+    let others = plans[1..].iter().filter(|plan| !plan.is_null() && *plan != &plans[0]).count();
+    let differences = detail["plans"]["differences"].as_array().expect("differences");
+    assert!(plans[0]["label"].is_string() && differences.len() == others, "{detail}");
+    let marked = |edits: &str| edits.lines().any(|line| line.starts_with(['-', '+']));
+    assert!(differences.iter().all(|of| marked(of["edits"].as_str().unwrap_or_default())), "{detail}");
     let (classes, _) = exported(&caqtus);
     assert!(classes.contains(&name));
 }

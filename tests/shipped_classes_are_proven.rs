@@ -121,6 +121,11 @@ fn own_classes_are_assumed_unless_there_are_proofs() {
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(shown.contains("member 2, proven equivalent to member 1, taking nothing for granted"), "{shown}");
     assert!(shown.contains("member 3, refuted by member 1: differs after INSERT"), "{shown}");
+    let shown = caqtus.run(&[&["oracle", "show", "own", "--json", "--catalogue", "own.toml"], &proven[..]].concat());
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+    let statuses: Vec<&str> = (0..3).filter_map(|at| shown["statuses"][at]["status"].as_str()).collect();
+    assert_eq!(statuses, ["proven", "proven", "refuted"], "{shown}");
+    assert_eq!(shown["proofs"].as_array().map(Vec::len), Some(2), "{shown}");
 
     // A member that was edited since is not proven any more.
     std::fs::write(caqtus.path("own.toml"), OWN.replace("IS TRUE", "= TRUE")).expect("writes");

@@ -281,7 +281,7 @@ impl MemberPlans {
     }
 }
 
-/// Everything about a class of the store.
+/// Everything about a class: the output contract of `caqtus oracle show --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassDetail {
     /// What the list says of it.
@@ -291,29 +291,35 @@ pub struct ClassDetail {
     pub schema: String,
     /// The placeholders with their constraints as written.
     pub constraints: BTreeMap<String, String>,
-    /// What is recorded of pairs of its members.
+    /// What is recorded of pairs of its members, as they are now.
     pub proofs: Vec<Record>,
-    /// The members' plans.
+    /// The members' plans; of classes in files they are not known.
     pub plans: MemberPlans,
-    /// Why it is in its state.
+    /// Why a class of the store is in its state.
     pub evidence: Option<Value>,
+}
+
+impl ClassDetail {
+    /// Everything about a class, which may be in the store.
+    pub fn new(class: &OracleClass, stored: Option<&StoredClass>) -> Self {
+        Self {
+            entry: ClassEntry::new(class, stored.map(standing).as_ref()),
+            schema: class.ddl.clone(),
+            constraints: class.constraints.clone(),
+            proofs: class.edges().iter().map(|edge| edge.record().clone()).collect(),
+            plans: stored.map(MemberPlans::new).unwrap_or_default(),
+            evidence: stored.and_then(|stored| stored.evidence.clone()),
+        }
+    }
 }
 
 /// Everything about a class of the store.
 pub async fn detail(store: &Store, name: &str) -> Result<ClassDetail, ClassUseError> {
     let stored = store.class_fetch(name).await?.ok_or_else(|| ClassUseError::Unknown(name.to_owned()))?;
-    let proofs: Vec<Record> = stored.class.proofs.iter().map(|p| p.record.clone()).collect();
-    let text = stored.class.text.clone();
-    let Catalogue { classes, .. } = catalogue::assemble("the store", vec![text.clone()], proofs.clone())?;
-    let class = classes.first().ok_or_else(|| ClassUseError::Unknown(name.to_owned()))?;
-    Ok(ClassDetail {
-        entry: ClassEntry::new(class, Some(&standing(&stored))),
-        schema: text.schema,
-        constraints: text.placeholders,
-        proofs,
-        plans: MemberPlans::new(&stored),
-        evidence: stored.evidence,
-    })
+    let records = stored.class.proofs.iter().map(|p| p.record.clone()).collect();
+    let catalogue = catalogue::assemble("the store", vec![stored.class.text.clone()], records)?;
+    let class = catalogue.classes.first().ok_or_else(|| ClassUseError::Unknown(name.to_owned()))?;
+    Ok(ClassDetail::new(class, Some(&stored)))
 }
 
 /// Records a person's decision whether a class may be used, and why.

@@ -50,6 +50,14 @@ impl Node {
         }
     }
 
+    /// Whether it has a query, over a table or not.
+    pub fn has_query(&self) -> bool {
+        match self {
+            Self::Operator { op, operands, .. } => op.has_query() || operands.iter().any(Self::has_query),
+            Self::Column { .. } | Self::Literal(_) => false,
+        }
+    }
+
     /// Appends the expression as it reads where the placeholder's table is visible as `alias`; with an empty alias
     /// columns are not qualified, as an index definition wants them.
     pub fn render(&self, alias: &str, out: &mut String) {

@@ -2,13 +2,13 @@
 
 use super::import::{self, ImportArgs};
 use super::{Common, FOUND, SourceArgs, StoreArgs, printable};
-use crate::app::class::{self, ClassEntry, Classes, PairChoice, Standing, Totals};
+use crate::app::class::{self, ClassDetail, ClassEntry, Classes, PairChoice, Standing, Totals};
 use crate::caq::class::OracleClass;
 use crate::caq::proof::{Pair, Stale, Status, Verdict};
 use crate::catalogue::{self, Catalogue};
 use crate::hunt::session::select;
 use crate::store::ClassState;
-use anyhow::bail;
+use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -38,6 +38,9 @@ enum OracleCommand {
     Show {
         /// Its name
         name: String,
+        /// JSON, for machines, with the members' plans as far as they are known and how they differ
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         from: FromArgs,
     },
@@ -140,18 +143,40 @@ impl FromArgs {
             Ok(classes)
         })
     }
+
+    /// Everything about a class.
+    fn detail(self, name: &str) -> anyhow::Result<ClassDetail> {
+        if !self.store {
+            let Classes { catalogue, .. } = class::of_files(&self.source.source())?;
+            let class = catalogue.classes.iter().find(|class| class.name == name).ok_or_else(|| no_class(name))?;
+            return Ok(ClassDetail::new(class, None));
+        }
+        super::runtime()?.block_on(async {
+            let store = self.server.open(&self.common).await?;
+            let detail = class::detail(&store, name).await;
+            store.close().await;
+            Ok(detail?)
+        })
+    }
+}
+
+fn no_class(name: &str) -> anyhow::Error {
+    anyhow!("there is no class {name}; `caqtus oracle list` shows them")
 }
 
 pub(super) fn run(args: OracleArgs) -> anyhow::Result<ExitCode> {
     match args.command {
         OracleCommand::Import(args) => return import::run(&args),
         OracleCommand::List { globs, json, from } => list(from.load(&globs)?, &globs, json)?,
-        OracleCommand::Show { name, from } => {
+        OracleCommand::Show { name, json: true, from } => {
+            println!("{}", serde_json::to_string(&from.detail(&name)?)?);
+        }
+        OracleCommand::Show { name, json: false, from } => {
             let Classes { catalogue, standing } = from.load(std::slice::from_ref(&name))?;
             let of_class = |stale: &&Stale| Pair::parse(&stale.id).is_some_and(|(class, _)| class == name);
             let stale: Vec<String> = catalogue.stale.iter().filter(of_class).map(ToString::to_string).collect();
             let Some(class) = catalogue.classes.into_iter().find(|c| c.name == name) else {
-                bail!("there is no class {name}; `caqtus oracle list` shows them");
+                return Err(no_class(&name));
             };
             show(&class);
             stale.iter().for_each(|stale| println!("{}", printable(stale)));

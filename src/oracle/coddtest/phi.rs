@@ -200,6 +200,14 @@ impl Phi {
         }
     }
 
+    /// Whether it has a query.
+    pub(super) fn has_query(&self) -> bool {
+        match self {
+            Self::Expr(node, _) => node.has_query(),
+            Self::Scalar { .. } | Self::Exists(_) | Self::In { .. } | Self::Quantified { .. } => true,
+        }
+    }
+
     /// Its text, as far as it is not a list.
     pub(super) fn text(&self) -> String {
         let mut out = String::new();

@@ -84,7 +84,7 @@ fn may_stand(on: &CoddDatabase, place: Place, stored: bool, phi: &Phi) -> bool {
     let sees_changes = on.oracle.profile().set_sees_changes && place == Place::Update && stored;
     match phi.as_list() {
         Some(_) => place.takes_list() && !sees_changes && (on.oracle.quantified || !phi.is_quantified()),
-        None => !(sees_changes && phi.text().contains("SELECT ")),
+        None => !(sees_changes && phi.has_query()),
     }
 }
 
