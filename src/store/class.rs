@@ -3,7 +3,7 @@
 use super::review::{describe, without_withdrawn};
 use super::{Store, StoreError, json, parse, read};
 use crate::caq::class::{ClassText, MemberText};
-use crate::caq::proof::{Pair, Record};
+use crate::caq::proof::{Pair, Record, Verdict};
 use crate::plan::PlanTree;
 use crate::plan::similarity::similarity;
 use serde::{Deserialize, Serialize};
