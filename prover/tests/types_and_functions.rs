@@ -331,6 +331,12 @@ fn a_constant_date_that_is_moved_is_no_date() {
 }
 
 #[test]
+fn a_computed_constant_may_be_a_decimal_when_it_is_negated() {
+    refused("SELECT -CAST(-1 AS BIGINT) FROM t", "- of a computed whole constant");
+    assert!(proof(SCHEMA, "SELECT -CAST(a AS BIGINT) FROM t", "SELECT -CAST(a AS BIGINT) FROM t WHERE TRUE").is_some());
+}
+
+#[test]
 fn a_function_that_a_later_version_has_otherwise_has_no_known_type() {
     read_and_never_proven(&[
         (
@@ -356,6 +362,7 @@ fn a_bare_null_has_no_type_to_compute_with() {
     )]);
     refused("SELECT GREATEST(NULL, a)/2 FROM t", "greatest of a bare NULL");
     refused("SELECT NVL2(c, NULL, 1e0) FROM t", "nvl2 of a bare NULL");
+    refused("SELECT NULL || NULL FROM t", "|| of bare NULLs");
     refused("SELECT COALESCE(NULLIF(NULL, 2.5), 3)/2 FROM t", "nullif of a bare NULL");
     refused("SELECT COALESCE(1, r.q)/2 FROM (SELECT NULL AS q FROM t) AS r", "a column of bare NULLs");
     assert!(proof(SCHEMA, "SELECT a + NULL FROM t", "SELECT NULL FROM t").is_some());

@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{self, BinaryOperator as Binary, Expr as Ast, UnaryOperator as Unary};
 
-use crate::ir::{ArithmeticOp, Assumption, CompareOp, Expr, Type, Value, results};
+use crate::ir::{ArithmeticOp, Assumption, Child, CompareOp, Expr, Type, Value, results};
 
 use super::compare::{is_arithmetic, strip, tuple};
 use super::types::{adopt, is_temporal, written};
@@ -210,6 +210,8 @@ impl Lowerer<'_> {
             }
             Expr::Literal(Value::Double(d), ty) if d != 0.0 => Ok(Expr::Literal(Value::Double(-d), ty)),
             Expr::Literal(Value::Null, ty) if ty.is_numeric() => Ok(Expr::null(ty)),
+            // MariaDB, which computes it at once, makes a decimal of a negative one.
+            value if value.ty().is_whole() && is_made_of_constants(&value) => no("- of a computed whole constant"),
             value => match value.ty() {
                 ty if ty.is_numeric() => {
                     Ok(Expr::Arithmetic(ArithmeticOp::Sub, Box::new(Expr::int(0)), Box::new(value), ty))
@@ -274,6 +276,10 @@ impl Lowerer<'_> {
             }
         }
         let args = vec![self.operand(left)?, self.operand(right)?];
+        if args.iter().all(|arg| arg.ty() == Type::Unknown) {
+            // Bytes in MariaDB.
+            return no("|| of bare NULLs");
+        }
         self.assumptions.insert(Assumption::StandardSpelling);
         let args = texts("||", args)?;
         Ok(call("concat_op", args, Type::Text))
@@ -486,4 +492,16 @@ pub(super) fn texts(what: &str, args: Vec<Expr>) -> Result<Vec<Expr>> {
             }
         })
         .collect()
+}
+
+/// Whether an expression reads no column and no table.
+fn is_made_of_constants(expr: &Expr) -> bool {
+    let mut all = !matches!(expr, Expr::Column { .. });
+    expr.for_each_child(&mut |child| {
+        all &= match child {
+            Child::Expr(part) => is_made_of_constants(part),
+            Child::Plan(_) => false,
+        };
+    });
+    all
 }
