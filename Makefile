@@ -84,14 +84,15 @@ engines:
 	command -v npm >/dev/null || echo "npm is missing (Debian: apt-get install npm): tests that need it are skipped"
 
 # Debian 12's libz3 (4.8.12) hangs on time-outs, so a current one comes from its PyPI wheel.
+# It is linked with the C++ library, which comes with g++.
 Z3_VERSION = 5.4.0.0
 z3: .z3/z3.pc
 
 .z3/z3.pc:
-	@command -v pkg-config >/dev/null && command -v unzip >/dev/null && python3 -m pip --version >/dev/null 2>&1 && exit 0; \
-	if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -y -q --no-install-recommends pkg-config unzip python3-pip; \
-	elif command -v sudo >/dev/null; then sudo apt-get update -q && sudo apt-get install -y -q --no-install-recommends pkg-config unzip python3-pip; \
-	else echo "Missing: install pkg-config, unzip and python3-pip"; exit 1; fi
+	@command -v c++ >/dev/null && command -v pkg-config >/dev/null && command -v unzip >/dev/null && python3 -m pip --version >/dev/null 2>&1 && exit 0; \
+	if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -y -q --no-install-recommends g++ pkg-config unzip python3-pip; \
+	elif command -v sudo >/dev/null; then sudo apt-get update -q && sudo apt-get install -y -q --no-install-recommends g++ pkg-config unzip python3-pip; \
+	else echo "Missing: install g++, pkg-config, unzip and python3-pip"; exit 1; fi
 	mkdir -p .z3
 	python3 -m pip download -q --no-deps --only-binary :all: -d .z3 z3-solver==$(Z3_VERSION)
 	cd .z3 && unzip -q -o z3_solver-*.whl 'z3/lib/*' 'z3/include/*' && rm z3_solver-*.whl
