@@ -6,8 +6,10 @@ CAQTUS = ./target/release/caqtus
 PROVER = ./target/release/caqtus-prover
 # For `make proofs`, seconds per pair. Long, so that the repeatable limits decide and not the machine.
 PROOF_DEADLINE ?= 120
+# Where `make dist` writes.
+DIST ?= target/dist
 
-.PHONY: demo engines postgresql proofs prover queries test tools z3
+.PHONY: demo dist engines packagers postgresql proofs prover queries test tools tree z3
 
 # Builds, fetches and builds an old SQLite, hunts on it, and shows a bug found there beside the current version.
 demo: tools
@@ -21,6 +23,16 @@ demo: tools
 # The prover, the only part that needs Z3.
 prover: tools z3
 	cargo build --release -p prover
+
+# For users without Rust: an archive that any prefix can take and a Debian package, with both programs, libz3, manual
+# pages, completions and the unit of the service. They run where the C library is no older than here.
+dist: tree
+	packaging/archives.sh $(DIST)
+
+# What both hold, laid out in $(DIST)/tree.
+tree: prover packagers
+	cargo build --release --locked
+	packaging/tree.sh $(DIST)/tree
 
 # Proves the shipped classes anew: each member against the first of its class, then whatever pairs could connect what
 # is still apart. Ends with an error if a pair is refuted.
@@ -67,6 +79,13 @@ tools:
 	if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -y -q --no-install-recommends gcc libc6-dev; \
 	elif command -v sudo >/dev/null; then sudo apt-get update -q && sudo apt-get install -y -q --no-install-recommends gcc libc6-dev; \
 	else echo "A C compiler is missing: install gcc and libc6-dev (Debian: apt-get install gcc libc6-dev)"; exit 1; fi
+
+# patchelf makes the prover find its libz3, dpkg-dev knows what the programs need.
+packagers:
+	@command -v patchelf >/dev/null && command -v dpkg-shlibdeps >/dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -y -q --no-install-recommends patchelf dpkg-dev; \
+	elif command -v sudo >/dev/null; then sudo apt-get update -q && sudo apt-get install -y -q --no-install-recommends patchelf dpkg-dev; \
+	else echo "Missing: install patchelf and dpkg-dev"; exit 1; fi
 
 # For the store: the tests, and programs without DATABASE_URL, start a private server.
 postgresql:

@@ -1,9 +1,16 @@
-//! What a package installs beside the programs: completions that complete, and a manual page for every command.
+//! What a package installs beside the programs: completions that complete, a manual page for every command, and files for
+//! containers and services whose commands this program has.
 
-use crate::support::Caqtus;
+use crate::support::{Caqtus, kill};
 use caqtus::cli::Cli;
-use clap::{Command, CommandFactory as _};
+use clap::{Command, CommandFactory as _, Parser as _};
 use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpStream;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
 /// Commands that nobody is shown.
 const HIDDEN: [&str; 2] = ["execute", "man"];
@@ -79,4 +86,69 @@ fn every_command_has_a_manual_page() {
     let output = caqtus.run(&["man", "/dev/null/pages"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(2) && said.contains("/dev/null/pages"), "{said}");
+}
+
+fn file(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The words of every line that starts with a key and goes on with a list in the form of JSON.
+fn lists(text: &str, key: &str) -> Vec<Vec<String>> {
+    let lists = text.lines().filter_map(|line| line.trim_start().strip_prefix(key));
+    lists.map(|list| serde_json::from_str(list).unwrap_or_else(|error| panic!("{list}: {error}"))).collect()
+}
+
+fn check_command(words: impl IntoIterator<Item = String>) {
+    let words: Vec<String> = ["caqtus".to_owned()].into_iter().chain(words).collect();
+    if let Err(error) = Cli::try_parse_from(&words) {
+        panic!("{words:?}: {error}");
+    }
+}
+
+#[test]
+fn containers_run_commands_that_there_are() {
+    let commands = lists(&file("docker-compose.yml"), "command: ");
+    assert!(commands.len() >= 8, "the service, the import, and a worker for each engine: {commands:?}");
+    commands.into_iter().for_each(check_command);
+    let image = file("packaging/Dockerfile");
+    assert_eq!(lists(&image, "ENTRYPOINT "), [["caqtus"]]);
+    let default: Vec<String> = image.lines().filter(|line| line.starts_with("CMD ")).map(str::to_owned).collect();
+    assert_eq!(default.len(), 1);
+    lists(&default[0], "CMD ").into_iter().for_each(check_command);
+}
+
+#[test]
+fn the_unit_starts_a_command_that_there_is() {
+    let unit = file("packaging/caqtus.service");
+    let start = unit.lines().find_map(|line| line.strip_prefix("ExecStart=caqtus ")).expect("a command");
+    let set = unit.lines().filter_map(|line| line.strip_prefix("Environment=")).flat_map(str::split_whitespace);
+    let mut start = start.to_owned();
+    for (name, value) in set.filter_map(|setting| setting.split_once('=')) {
+        start = start.replace(&format!("${{{name}}}"), value);
+    }
+    assert!(!start.contains('$'), "{start}");
+    check_command(start.split_whitespace().map(str::to_owned));
+}
+
+#[test]
+fn systemd_is_told_when_requests_are_answered() {
+    let caqtus = Caqtus::new();
+    let socket = caqtus.path("notify");
+    let told = UnixDatagram::bind(&socket).expect("a socket");
+    told.set_read_timeout(Some(Duration::from_mins(2))).expect("a time");
+    let mut service = caqtus.command(&["serve", "--listen", "127.0.0.1:0"]);
+    service.env("NOTIFY_SOCKET", &socket).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut service = service.spawn().expect("starts");
+    let mut message = [0; 256];
+    let length = told.recv(&mut message);
+    let mut line = String::new();
+    let mut stdout = BufReader::new(service.stdout.take().expect("a pipe"));
+    stdout.read_line(&mut line).expect("a line");
+    let address = line.trim().strip_prefix("listening on http://").expect("an address");
+    let answers = TcpStream::connect(address).is_ok();
+    kill("-TERM", service.id());
+    let status = service.wait().expect("ends");
+    assert_eq!(length.map(|length| &message[..length]).expect("it is told"), b"READY=1\n");
+    assert!(answers && status.success(), "{answers} {status}");
 }

@@ -5,6 +5,7 @@ use super::{COULD_NOT_RUN, Common, StoreArgs, parse_duration, printable};
 use crate::api::{self, LogFormat, Options, Role};
 use anyhow::bail;
 use clap::{Args, Subcommand};
+use sd_notify::NotifyState;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -47,7 +48,12 @@ pub(super) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let ready = |address: SocketAddr| {
         let mut out = std::io::stdout().lock();
         writeln!(out, "listening on http://{address}")?;
-        out.flush()
+        out.flush()?;
+        // Under systemd, which waits for it.
+        if let Err(error) = sd_notify::notify(&[NotifyState::Ready]) {
+            eprintln!("caqtus: the service manager could not be told that the service is ready: {error}");
+        }
+        Ok(())
     };
     super::deep_runtime()?.block_on(async { api::serve(options, ready, interrupts()).await })?;
     Ok(ExitCode::SUCCESS)
