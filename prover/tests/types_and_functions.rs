@@ -332,7 +332,8 @@ fn a_constant_date_that_is_moved_is_no_date() {
 
 #[test]
 fn a_computed_constant_may_be_a_decimal_when_it_is_negated() {
-    refused("SELECT -CAST(-1 AS BIGINT) FROM t", "- of a computed whole constant");
+    refused("SELECT -CAST(-1 AS BIGINT) FROM t", "- of a negative whole constant");
+    refused("SELECT -(1 - 2) FROM t", "- of a whole constant that is computed");
     assert!(proof(SCHEMA, "SELECT -CAST(a AS BIGINT) FROM t", "SELECT -CAST(a AS BIGINT) FROM t WHERE TRUE").is_some());
 }
 

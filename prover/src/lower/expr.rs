@@ -202,6 +202,8 @@ impl Lowerer<'_> {
         match self.operand_number(value)? {
             // PostgreSQL reads the sign with the digits, and then it fits 32 bits.
             Expr::Literal(Value::Int(LEAST), ty) if ty == results::long() => Ok(Expr::int(-LEAST)),
+            // MariaDB, which computes it at once, makes a decimal of what was negative.
+            Expr::Literal(Value::Int(n), ty) if n < 0 && ty.is_whole() => no("- of a negative whole constant"),
             Expr::Literal(ref n @ (Value::Int(_) | Value::Number(_)), ref ty)
                 if ty.is_exact() || *n != Value::int(0) =>
             {
@@ -210,8 +212,9 @@ impl Lowerer<'_> {
             }
             Expr::Literal(Value::Double(d), ty) if d != 0.0 => Ok(Expr::Literal(Value::Double(-d), ty)),
             Expr::Literal(Value::Null, ty) if ty.is_numeric() => Ok(Expr::null(ty)),
-            // MariaDB, which computes it at once, makes a decimal of a negative one.
-            value if value.ty().is_whole() && is_made_of_constants(&value) => no("- of a computed whole constant"),
+            value if value.ty().is_whole() && is_made_of_constants(&value) => {
+                no("- of a whole constant that is computed")
+            }
             value => match value.ty() {
                 ty if ty.is_numeric() => {
                     Ok(Expr::Arithmetic(ArithmeticOp::Sub, Box::new(Expr::int(0)), Box::new(value), ty))
