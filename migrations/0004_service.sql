@@ -145,10 +145,13 @@ CREATE INDEX bug_note_bug ON bug_note (bug_id, id);
 
 ALTER TABLE finding
     -- In the order in which they came.
-    ADD COLUMN number bigint GENERATED ALWAYS AS IDENTITY;
+    ADD COLUMN number bigint GENERATED ALWAYS AS IDENTITY,
+    -- Characters of its statements and queries.
+    ADD COLUMN size   integer NOT NULL DEFAULT 0;
 CREATE UNIQUE INDEX finding_number ON finding (number);
 CREATE INDEX finding_campaign ON finding (campaign_id, number);
 CREATE INDEX finding_bug ON finding (bug_id, number);
+CREATE INDEX finding_smallest ON finding (bug_id, size, number);
 CREATE INDEX finding_class ON finding (class, number);
 
 CREATE FUNCTION count_findings() RETURNS trigger LANGUAGE plpgsql AS $$

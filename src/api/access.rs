@@ -26,7 +26,10 @@ pub(super) const COOKIE: &str = "caqtus_token";
 const PREFIX: &str = "caqtus";
 
 /// What a client may do. Each may do what those before it may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum, strum::EnumString, strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum Role {
     /// Look at everything but the audit trail.
     Viewer,
@@ -39,15 +42,7 @@ pub enum Role {
 impl Role {
     /// As it is stored.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Viewer => "viewer",
-            Self::Operator => "operator",
-            Self::Admin => "admin",
-        }
-    }
-
-    fn of(name: &str) -> Option<Self> {
-        [Self::Viewer, Self::Operator, Self::Admin].into_iter().find(|role| role.name() == name)
+        self.into()
     }
 }
 
@@ -141,8 +136,8 @@ pub(super) async fn client_of(service: &Service, token: &str) -> Result<Option<C
     let Some(row) = service.store.token_fetch(id).await? else { return Ok(None) };
     let given = hash(token);
     let same: bool = given.as_bytes().ct_eq(row.hash.as_bytes()).into();
-    Ok(match Role::of(&row.role) {
-        Some(role) if same && row.valid => Some(Client { name: row.name, role, csrf: service.csrf(&given) }),
+    Ok(match row.role.parse() {
+        Ok(role) if same && row.valid => Some(Client { name: row.name, role, csrf: service.csrf(&given) }),
         _ => None,
     })
 }

@@ -1,7 +1,8 @@
 //! Oracle classes: finding them, reading what is known of one, and deciding whether it may be used.
 
 use super::access::Operator;
-use super::extract::{IfMatch, Json, Page, Path, Query, after, is_known, limit, rows};
+use super::extract::{IdempotencyKey, IfMatch, Json, Page, Path, Query, after, is_known, limit, rows};
+use super::jobs::{self, Asked};
 use super::problem::{Kind, Problem};
 use super::{Shared, Tagged};
 use crate::caq::proof::{Pair, Status};
@@ -26,6 +27,7 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(release))
         .routes(routes!(quarantine))
         .routes(routes!(withdraw))
+        .routes(routes!(prove))
 }
 
 /// Which classes are wanted.
@@ -282,7 +284,11 @@ async fn certificate(
 #[serde(deny_unknown_fields)]
 pub(super) struct Reason {
     /// In words, for whoever wonders later
-    #[schema(min_length = 1, max_length = 2000)]
+    #[schema(
+        min_length = 1,
+        max_length = 2000,
+        pattern = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$"
+    )]
     pub(super) why: String,
 }
 
@@ -403,4 +409,25 @@ async fn withdraw(
     Json(reason): Json<Reason>,
 ) -> Result<Tagged<Decided>, Problem> {
     do_withdraw(&service, name, position, revision, reason.checked()?, &client.name).await
+}
+
+/// Asks for a proof of a class.
+pub(super) async fn do_prove(service: &Shared, name: &str, key: &str, who: &str) -> Result<Asked, Problem> {
+    fetch(service, name).await?;
+    jobs::ask(service, "prove", &format!("class {name}"), key, who).await
+}
+
+/// Ask for a new proof of every member against the first, and a check on engines: a job. Its answers take the place of what
+/// is recorded
+#[utoipa::path(post, path = "/api/v1/classes/{name}/prove", tag = "classes",
+    params(("name" = String, Path,),
+        ("Idempotency-Key" = String, Header, description = "The same request with the same key is done once")),
+    responses((status = 202, body = Asked)))]
+async fn prove(
+    State(service): State<Shared>,
+    Operator(client): Operator,
+    Path(name): Path<String>,
+    IdempotencyKey(key): IdempotencyKey,
+) -> Result<(StatusCode, Json<Asked>), Problem> {
+    Ok((StatusCode::ACCEPTED, Json(do_prove(&service, &name, &key, &client.name).await?)))
 }

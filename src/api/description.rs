@@ -1,8 +1,14 @@
 //! The description of the API (OpenAPI), from the code of its routes.
 
+use super::Shared;
+use super::extract::QUERY_TEXT_MAX;
 use super::problem::{KINDS, Kind, Problem};
-use utoipa::openapi::path::{HttpMethod, Operation, PathItem};
-use utoipa::openapi::schema::ComponentsBuilder;
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response as AxumResponse};
+use std::collections::{BTreeMap, BTreeSet};
+use utoipa::openapi::path::{HttpMethod, Operation, Parameter, ParameterIn, PathItem};
+use utoipa::openapi::schema::{ComponentsBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{PartialSchema as _, ToSchema as _};
@@ -39,10 +45,63 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Ope
     .filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
 
+/// The query parameters of each path that has a GET.
+pub(super) fn parameters(described: &OpenApi) -> BTreeMap<String, BTreeSet<String>> {
+    let of = |item: &PathItem| {
+        let all = item.get.iter().flat_map(|operation| operation.parameters.iter().flatten());
+        let own = all.filter_map(|parameter| match parameter {
+            RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query => Some(parameter.name.clone()),
+            _ => None,
+        });
+        own.collect()
+    };
+    described.paths.paths.iter().map(|(path, item)| (path.clone(), of(item))).collect()
+}
+
+/// Refuses a request with a parameter that its route does not have, which would go unnoticed otherwise.
+pub(super) async fn refuse_unknown(State(service): State<Shared>, request: Request, next: Next) -> AxumResponse {
+    let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    if let Some(known) = service.parameters.get(path) {
+        let names = form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
+        if let Some((name, _)) = names.into_iter().find(|(name, _)| !known.contains(name.as_ref())) {
+            let name: String = name.chars().take(100).flat_map(char::escape_default).collect();
+            let list: Vec<&str> = known.iter().map(String::as_str).collect();
+            let has = if list.is_empty() { "none".to_owned() } else { list.join(", ") };
+            let detail = format!("there is no query parameter `{name}` here; there are: {has}");
+            return Kind::Malformed.problem(detail).into_response();
+        }
+    }
+    next.run(request).await
+}
+
+/// Says of a text in a path, a query or a header which characters it may have.
+fn bound(parameter: &mut RefOr<Parameter>) {
+    let RefOr::T(Parameter { name, schema: Some(RefOr::T(Schema::Object(schema))), .. }) = parameter else { return };
+    let is_text = match &schema.schema_type {
+        SchemaType::Type(kind) => *kind == Type::String,
+        SchemaType::Array(kinds) => kinds.contains(&Type::String),
+        SchemaType::AnyValue => false,
+    };
+    if !is_text || schema.enum_values.is_some() {
+        return;
+    }
+    let pattern = match name.as_str() {
+        "Idempotency-Key" => "^[!-~]{1,100}$",
+        "If-Match" => "^\"[0-9]{1,18}\"$",
+        "cursor" => "^[A-Za-z0-9_-]+$",
+        _ => {
+            schema.max_length = Some(QUERY_TEXT_MAX);
+            "^[^\\u0000-\\u001f\\u007f-\\u009f]*$"
+        }
+    };
+    schema.pattern = Some(pattern.to_owned());
+}
+
 /// The description of routes, with every way in which each can fail.
 pub(super) fn describe(mut routes: OpenApi) -> OpenApi {
     for (path, item) in &mut routes.paths.paths {
         for (method, operation) in operations(item) {
+            operation.parameters.iter_mut().flatten().for_each(bound);
             for kind in KINDS.into_iter().filter(|kind| can_be(*kind, method != HttpMethod::Get, path)) {
                 let status = kind.status().as_u16().to_string();
                 operation.responses.responses.entry(status).or_insert_with(|| RefOr::T(problem(kind)));

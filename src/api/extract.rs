@@ -23,7 +23,7 @@ pub(super) const PAGE_DEFAULT: u16 = 50;
 pub(super) const PAGE_MAX: u16 = 500;
 
 /// Characters of a text in a query.
-const QUERY_TEXT_MAX: usize = 1_000;
+pub(super) const QUERY_TEXT_MAX: usize = 1_000;
 
 /// Whether a text has characters that no text of ours has. Lines and tabs are fine where texts have several lines.
 fn control_character(text: &str, lines: bool) -> Option<char> {

@@ -9,18 +9,24 @@
 //! Caqtus made. Invariant: a write names the revision that it is about, and two writers are never mixed. Invariant: what is
 //! changed is in the audit trail, in the same transaction.
 
-#![expect(dead_code, reason = "the resources that use the rest come one by one")]
-
 mod access;
+mod browse;
+mod bugs;
+mod campaigns;
 mod classes;
 mod description;
+mod events;
 mod extract;
+mod findings;
 mod guard;
 mod health;
+mod jobs;
 mod metrics;
 mod pages;
 mod problem;
 mod serve;
+mod transfer;
+mod work;
 
 pub use access::{Role, create_token};
 pub use serve::{LogFormat, Options, ServeError, serve};
@@ -32,11 +38,13 @@ use axum::{Router, middleware};
 use guard::Rate;
 use metrics::Metrics;
 use problem::Kind;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 use utoipa_axum::router::OpenApiRouter;
+use work::Work;
 
 /// Bytes of a body, unless a route allows more.
 const BODY_BYTES_MAX: usize = 256 << 10;
@@ -60,10 +68,17 @@ struct Service {
     /// Requests with a wrong token or none.
     failures: Rate,
     at_once: Semaphore,
+    /// Clients that watch events.
+    watchers: Arc<Semaphore>,
+    /// Changes when there may be new events.
+    heard: watch::Sender<u64>,
+    work: Work,
     /// Of this process: what forms carry is made with it.
     secret: [u8; 32],
     /// The description of the API, as it is sent.
     description: String,
+    /// The query parameters of each of its paths.
+    parameters: BTreeMap<String, BTreeSet<String>>,
     /// True when the service ends.
     ending: watch::Receiver<bool>,
 }
@@ -87,7 +102,18 @@ fn hex(bytes: &[u8]) -> String {
 
 /// The routes of the API, described.
 fn api() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new().merge(classes::routes()).merge(health::routes())
+    let all = [
+        classes::routes(),
+        transfer::routes(),
+        browse::routes(),
+        campaigns::routes(),
+        findings::routes(),
+        bugs::routes(),
+        jobs::routes(),
+        events::routes(),
+        health::routes(),
+    ];
+    all.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge)
 }
 
 /// Every route, with what stands around it.
@@ -99,6 +125,7 @@ fn router(service: &Shared) -> Router {
     api.merge(pages::router())
         .fallback(not_found)
         .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::from_fn_with_state(service.clone(), description::refuse_unknown))
         .layer(middleware::from_fn_with_state(service.clone(), pages::dress))
         .layer(axum::extract::DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn_with_state(service.clone(), access::authenticate))

@@ -1,8 +1,10 @@
 //! The service's life: it opens its store, listens, answers, and ends without breaking anything off.
 
 use super::access::Access;
+use super::events::{self, WATCHERS_MAX};
 use super::guard::{Peer, Rate};
 use super::metrics::Metrics;
+use super::work::{self, Work};
 use super::{AT_ONCE_MAX, FAILURES_BURST, FAILURES_PER_SECOND, Service, Shared, description, pages, router};
 use crate::rng;
 use crate::store::{Store, StoreError};
@@ -71,6 +73,15 @@ pub enum ServeError {
     /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The data directory cannot be used.
+    #[error("cannot use the data directory {dir}")]
+    Directory {
+        /// The directory.
+        dir: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
     /// The address cannot be listened on.
     #[error("cannot listen on {address}; is another service there? Name another address with --listen")]
     Listen {
@@ -119,9 +130,12 @@ pub async fn serve(
         .map_err(|source| ServeError::Listen { address: options.listen, source })?;
     let address = listener.local_addr().map_err(system("its own address"))?;
     let access = if address.ip().is_loopback() { Access::Loopback } else { Access::Tokens };
+    let work = Work::open(&options.data_dir)
+        .map_err(|source| ServeError::Directory { dir: options.data_dir.display().to_string(), source })?;
     let store = Store::open_for_service(options.store_url.as_deref(), &options.data_dir).await?;
     store.class_describe_all().await?;
     store.event_forget().await?;
+    let described = description::describe(super::api().split_for_parts().1);
     let (end, ending) = watch::channel(false);
     let rate = f64::from(options.requests_per_second);
     let service: Shared = Arc::new(Service {
@@ -133,13 +147,20 @@ pub async fn serve(
         rate: Rate::new(rate, 2.0 * rate),
         failures: Rate::new(FAILURES_PER_SECOND, FAILURES_BURST),
         at_once: Semaphore::new(AT_ONCE_MAX),
+        watchers: Arc::new(Semaphore::new(WATCHERS_MAX)),
+        heard: watch::Sender::new(0),
+        work,
         secret: rng::secret().map_err(system("random numbers"))?,
-        description: description::describe(super::api().split_for_parts().1)
-            .to_pretty_json()
-            .map_err(|error| ServeError::Broken(error.to_string()))?,
+        description: described.to_pretty_json().map_err(|error| ServeError::Broken(error.to_string()))?,
+        parameters: description::parameters(&described),
         ending,
     });
     let router = router(&service);
+    let listening = tokio::spawn({
+        let service = service.clone();
+        async move { events::listen(&service, &service.heard).await }
+    });
+    work::begin(&service).await?;
     tracing::info!(%address, access = ?access, "listening");
     ready(address).map_err(system("standard output"))?;
     let connections = GracefulShutdown::new();
@@ -176,6 +197,8 @@ pub async fn serve(
     let _ = end.send(true);
     let _ = tokio::time::timeout(Duration::from_millis(ENDING_MS_MAX), connections.shutdown()).await;
     drop(router);
+    service.work.end().await;
+    let _ = listening.await;
     if let Some(service) = Arc::into_inner(service) {
         service.store.close().await;
     }

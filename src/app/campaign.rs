@@ -196,8 +196,13 @@ async fn record(store: &Store, choice: &ClassChoice, summary: &CampaignJson<'_>)
         version: summary.version.to_owned(),
         seed: summary.seed,
         summary: serde_json::to_value(summary)?,
+        seconds: summary.seconds,
     };
-    Ok(store.campaign_put(&campaign, &findings).await?)
+    let id = store.campaign_put(&campaign).await?;
+    for finding in &findings {
+        store.finding_put(id, finding).await?;
+    }
+    Ok(())
 }
 
 /// What a campaign did: the output contract of `caqtus hunt --json`, and what the store keeps of it.

@@ -110,6 +110,8 @@ pub trait Progress {
     fn update(&mut self, stats: &Stats, findings: usize, elapsed: Duration);
     /// Something happened.
     fn note(&mut self, message: &str);
+    /// A finding is on disk. It came again, and is one of this campaign.
+    fn found(&mut self, _found: &FoundReport) {}
 }
 
 /// Orders an executor has at a time: one runs, one waits, so that it never idles.
@@ -519,6 +521,7 @@ impl<'a> Hunt<'a> {
     fn found(&mut self, found: FoundReport) {
         if !self.campaign.findings.iter().any(|f| f.id == found.id) {
             self.progress.note(&format!("{} in class {}: {}", found.kind, found.class, found.dir));
+            self.progress.found(&found);
             self.campaign.findings.push(found);
         }
     }

@@ -1,10 +1,13 @@
-//! Campaigns with their findings, and the bugs that findings are grouped into.
+//! Campaigns: what was asked for, how far each is, and what it came to.
 
-use super::{Store, StoreError, json};
-use crate::triage::finding::Finding;
-use serde_json::Value;
+use super::audit::Change;
+use super::event::emit;
+use super::{Store, StoreError, storable, text};
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
 
-/// A campaign, as it is stored.
+/// A campaign of `caqtus hunt`, as it is stored when it ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CampaignRow {
     /// Of the target, its version, the seed and the classes.
@@ -17,49 +20,331 @@ pub struct CampaignRow {
     pub seed: u64,
     /// What `caqtus hunt --json` prints of it.
     pub summary: Value,
+    /// Seconds that this part of it took.
+    pub seconds: f64,
+}
+
+/// A campaign in a list.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct CampaignLine {
+    /// Its number.
+    pub id: i64,
+    /// The target.
+    pub dbms: String,
+    /// Its version; empty until it is known.
+    pub version: String,
+    /// The seed, a number of up to 64 bits.
+    pub seed: String,
+    /// `running`, `stopping`, `stopped`, `finished` or `failed`.
+    pub state: String,
+    /// Who started it; null for a campaign of `caqtus hunt`.
+    pub asked_by: Option<String>,
+    /// Seconds that it ran.
+    pub seconds: f64,
+    /// Findings of it in the store.
+    pub findings: i64,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Counts its changes, not its progress.
+    pub revision: i64,
+    /// When it began (RFC 3339, UTC).
+    pub started: String,
+    /// When it was heard of last.
+    pub updated: String,
+    /// When it ended.
+    pub ended: Option<String>,
+}
+
+/// A campaign with all that is known of it.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct CampaignDetail {
+    /// Its line in the list.
+    #[serde(flatten)]
+    pub line: CampaignLine,
+    /// What was asked for; null for a campaign of `caqtus hunt`.
+    #[schema(value_type = Option<Object>)]
+    pub spec: Option<Value>,
+    /// The sums, as `caqtus hunt --json` prints them; while it runs, those that are known.
+    #[schema(value_type = Object)]
+    pub summary: Value,
+}
+
+/// How far a campaign was at a time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, ToSchema)]
+pub struct SampleRow {
+    /// Seconds of hunting, over all its parts.
+    pub seconds: f64,
+    /// Cases that ended.
+    pub cases: i64,
+    /// Statements that ran.
+    pub statements: i64,
+    /// Cases that passed.
+    pub pass: i64,
+    /// Void cases.
+    pub skipped: i64,
+    /// Void cases that are worth a look.
+    pub warning: i64,
+    /// Cases that failed.
+    pub fail: i64,
+    /// Findings that were kept.
+    pub findings: i64,
+}
+
+/// A campaign that somebody starts.
+#[derive(Debug, Clone)]
+pub struct NewCampaign<'a> {
+    /// The target.
+    pub dbms: &'a str,
+    /// The seed.
+    pub seed: u64,
+    /// What is asked for.
+    pub spec: &'a Value,
+    /// The service that runs it.
+    pub service: &'a str,
+    /// Who asks.
+    pub asked_by: &'a str,
+    /// Of the request, with its client's name before it.
+    pub idempotency_key: &'a str,
+}
+
+/// What became of a request to start something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Started {
+    /// It starts, under this number.
+    New(i64),
+    /// The same was asked for before, under this number.
+    Before(i64),
+    /// The key of the request belongs to another one.
+    Other,
+}
+
+/// A campaign that a service was running.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenCampaign {
+    /// Its number.
+    pub id: i64,
+    /// What was asked for.
+    pub spec: Value,
+    /// Its seed.
+    pub seed: u64,
+    /// Whether somebody asked to stop it.
+    pub stopping: bool,
+    /// Seconds that it ran.
+    pub seconds: f64,
 }
 
 impl Store {
-    /// Stores a campaign and its findings; what is there already is brought up to date.
-    pub async fn campaign_put(&self, campaign: &CampaignRow, findings: &[Finding]) -> Result<(), StoreError> {
-        let mut tx = self.pool.begin().await?;
+    /// Stores a campaign of `caqtus hunt`; one that is there already is brought up to date. Its number.
+    pub async fn campaign_put(&self, campaign: &CampaignRow) -> Result<i64, StoreError> {
         let id = sqlx::query_scalar!(
-            "INSERT INTO campaign (key, dbms, version, seed, summary) VALUES ($1, $2, $3, $4, $5)
-             ON CONFLICT (key) DO UPDATE SET summary = $5, updated = now() RETURNING id",
+            "INSERT INTO campaign (key, dbms, version, seed, summary, seconds, ended) VALUES ($1, $2, $3, $4, $5, $6, now())
+             ON CONFLICT (key) DO UPDATE SET summary = $5, seconds = campaign.seconds + $6, updated = now(), ended = now()
+             RETURNING id",
             campaign.key,
             campaign.dbms,
-            campaign.version,
+            text(&campaign.version),
             campaign.seed.to_string(),
-            campaign.summary
+            storable(campaign.summary.clone()),
+            campaign.seconds
+        );
+        Ok(id.fetch_one(&self.pool).await?)
+    }
+
+    /// Notes a campaign that a service is about to run.
+    pub async fn campaign_start(&self, new: &NewCampaign<'_>) -> Result<Started, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        sqlx::query!("SELECT pg_advisory_xact_lock(hashtext('caqtus campaign'))").fetch_one(&mut *tx).await?;
+        let same = sqlx::query!(
+            r#"SELECT id, (spec = $2) AS "same!" FROM campaign WHERE idempotency_key = $1"#,
+            new.idempotency_key,
+            new.spec
+        );
+        if let Some(found) = same.fetch_optional(&mut *tx).await? {
+            return Ok(if found.same { Started::Before(found.id) } else { Started::Other });
+        }
+        let id = sqlx::query_scalar!(
+            "INSERT INTO campaign (key, dbms, version, seed, summary, state, spec, service, asked_by, idempotency_key)
+             VALUES ('service ' || gen_random_uuid(), $1, '', $2, '{}', 'running', $3, $4, $5, $6) RETURNING id",
+            new.dbms,
+            new.seed.to_string(),
+            new.spec,
+            new.service,
+            new.asked_by,
+            new.idempotency_key
         )
         .fetch_one(&mut *tx)
         .await?;
-        for finding in findings {
-            let kind = finding.kind.to_string();
-            let bug = sqlx::query_scalar!(
-                "INSERT INTO bug (fingerprint, kind, class, dbms) VALUES ($1, $2, $3, $4)
-                 ON CONFLICT (fingerprint) DO UPDATE SET kind = bug.kind RETURNING id",
-                format!("{}: {}", campaign.dbms, finding.fingerprint()),
-                kind,
-                finding.class,
-                campaign.dbms
-            )
-            .fetch_one(&mut *tx)
+        let (who, after) = (new.asked_by, Some(new.spec.clone()));
+        Change { who, action: "start", subject: format!("campaign {id}"), before: None, after }.note(&mut tx).await?;
+        emit(&mut tx, "campaign", Some(id), json!({ "id": id, "state": "running", "dbms": new.dbms })).await?;
+        tx.commit().await?;
+        Ok(Started::New(id))
+    }
+
+    /// Notes the version of the target that a campaign runs on.
+    pub async fn campaign_ready(&self, id: i64, version: &str) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        sqlx::query!("UPDATE campaign SET version = $2, updated = now() WHERE id = $1", id, text(version))
+            .execute(&mut *tx)
             .await?;
+        emit(&mut tx, "campaign", Some(id), json!({ "id": id, "state": "running", "version": version })).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// The campaign that a request started.
+    pub async fn campaign_of_key(&self, idempotency_key: &str) -> Result<Option<i64>, StoreError> {
+        let id = sqlx::query_scalar!("SELECT id FROM campaign WHERE idempotency_key = $1", idempotency_key);
+        Ok(id.fetch_optional(&self.pool).await?)
+    }
+
+    /// Notes how far a campaign is; `keep` is whether a chart shall show it. Its state.
+    pub async fn campaign_progress(
+        &self,
+        id: i64,
+        sample: &SampleRow,
+        summary: &Value,
+        keep: bool,
+    ) -> Result<String, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let state = sqlx::query_scalar!(
+            "UPDATE campaign SET seconds = $2, summary = $3, updated = now() WHERE id = $1 RETURNING state",
+            id,
+            sample.seconds,
+            storable(summary.clone())
+        )
+        .fetch_one(&mut *tx)
+        .await?;
+        let SampleRow { seconds, cases, statements, pass, skipped, warning, fail, findings } = *sample;
+        if keep {
             sqlx::query!(
-                "INSERT INTO finding (id, campaign_id, bug_id, kind, class, finding) VALUES ($1, $2, $3, $4, $5, $6)
-                 ON CONFLICT (id) DO NOTHING",
-                finding.id,
+                "INSERT INTO sample (campaign_id, seconds, cases, statements, pass, skipped, warning, fail, findings)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (campaign_id, seconds) DO NOTHING",
                 id,
-                bug,
-                kind,
-                finding.class,
-                json("a finding", finding)?
+                seconds,
+                cases,
+                statements,
+                pass,
+                skipped,
+                warning,
+                fail,
+                findings
             )
             .execute(&mut *tx)
             .await?;
+            emit(&mut tx, "progress", Some(id), serde_json::to_value(sample).unwrap_or_default()).await?;
         }
+        tx.commit().await?;
+        Ok(state)
+    }
+
+    /// Notes that a campaign ended, and how.
+    pub async fn campaign_end(
+        &self,
+        id: i64,
+        state: &str,
+        error: Option<&str>,
+        summary: Option<&Value>,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        sqlx::query!(
+            "UPDATE campaign SET state = $2, error = $3, summary = COALESCE($4, summary), updated = now(), ended = now()
+             WHERE id = $1",
+            id,
+            state,
+            error.map(text),
+            summary.cloned().map(storable)
+        )
+        .execute(&mut *tx)
+        .await?;
+        emit(&mut tx, "campaign", Some(id), json!({ "id": id, "state": state, "error": error })).await?;
         Ok(tx.commit().await?)
+    }
+
+    /// Notes that somebody wants a campaign to stop; its state since, if there is such a campaign.
+    pub async fn campaign_ask_stop(&self, id: i64, who: &str) -> Result<Option<String>, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let row = sqlx::query_scalar!("SELECT state FROM campaign WHERE id = $1 FOR UPDATE", id);
+        let Some(state) = row.fetch_optional(&mut *tx).await? else { return Ok(None) };
+        if state != "running" {
+            return Ok(Some(state));
+        }
+        sqlx::query!("UPDATE campaign SET state = 'stopping' WHERE id = $1", id).execute(&mut *tx).await?;
+        let before = Some(json!({ "state": state }));
+        Change { who, action: "stop", subject: format!("campaign {id}"), before, after: None }.note(&mut tx).await?;
+        emit(&mut tx, "campaign", Some(id), json!({ "id": id, "state": "stopping" })).await?;
+        tx.commit().await?;
+        Ok(Some("stopping".to_owned()))
+    }
+
+    /// The campaigns that a service was running when it ended.
+    pub async fn campaign_open(&self, service: &str) -> Result<Vec<OpenCampaign>, StoreError> {
+        let rows = sqlx::query!(
+            r#"SELECT id, spec AS "spec!", seed, (state = 'stopping') AS "stopping!", seconds FROM campaign
+               WHERE service = $1 AND state IN ('running', 'stopping') AND spec IS NOT NULL ORDER BY id"#,
+            service
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let open = rows.into_iter().map(|row| OpenCampaign {
+            id: row.id,
+            spec: row.spec,
+            seed: row.seed.parse().unwrap_or_default(),
+            stopping: row.stopping,
+            seconds: row.seconds,
+        });
+        Ok(open.collect())
+    }
+
+    /// Campaigns, the last ones first: those with smaller numbers than `before`.
+    pub async fn campaign_page(
+        &self,
+        state: Option<&str>,
+        dbms: Option<&str>,
+        before: Option<i64>,
+        limit: i64,
+    ) -> Result<Vec<CampaignLine>, StoreError> {
+        let rows = sqlx::query_as!(
+            CampaignLine,
+            r#"SELECT id, dbms, version, seed, state, asked_by, seconds, findings, error, revision,
+                   utc(started) AS "started!", utc(updated) AS "updated!", utc(ended) AS ended
+               FROM campaign
+               WHERE ($1::text IS NULL OR state = $1) AND ($2::text IS NULL OR dbms = $2)
+                   AND ($3::bigint IS NULL OR id < $3)
+               ORDER BY id DESC LIMIT $4"#,
+            state,
+            dbms,
+            before,
+            limit
+        );
+        Ok(rows.fetch_all(&self.pool).await?)
+    }
+
+    /// A campaign.
+    pub async fn campaign_fetch(&self, id: i64) -> Result<Option<CampaignDetail>, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let line = sqlx::query_as!(
+            CampaignLine,
+            r#"SELECT id, dbms, version, seed, state, asked_by, seconds, findings, error, revision,
+                   utc(started) AS "started!", utc(updated) AS "updated!", utc(ended) AS ended
+               FROM campaign WHERE id = $1 FOR SHARE"#,
+            id
+        );
+        let Some(line) = line.fetch_optional(&mut *tx).await? else { return Ok(None) };
+        let rest = sqlx::query!("SELECT spec, summary FROM campaign WHERE id = $1", id).fetch_one(&mut *tx).await?;
+        Ok(Some(CampaignDetail { line, spec: rest.spec, summary: rest.summary }))
+    }
+
+    /// How far a campaign was, in order, after a number of seconds.
+    pub async fn sample_page(&self, id: i64, after: Option<f64>, limit: i64) -> Result<Vec<SampleRow>, StoreError> {
+        let rows = sqlx::query_as!(
+            SampleRow,
+            "SELECT seconds, cases, statements, pass, skipped, warning, fail, findings FROM sample
+             WHERE campaign_id = $1 AND ($2::float8 IS NULL OR seconds > $2) ORDER BY seconds LIMIT $3",
+            id,
+            after,
+            limit
+        );
+        Ok(rows.fetch_all(&self.pool).await?)
     }
 
     /// How many campaigns, findings and bugs there are.

@@ -161,7 +161,18 @@ impl Store {
     /// Stores a class, or brings the one of the same name up to date if both are over the same first member. The same
     /// class with the same proofs keeps its state; a changed one gets the given state, unless it is quarantined.
     pub async fn class_put(&self, class: NewClass, state: ClassState) -> Result<PutOutcome, StoreError> {
-        self.keep(class, state, |_, class| class).await
+        let keep_plans = |old: NewClass, mut new: NewClass| {
+            for (member, plan) in new.text.members.iter().zip(&mut new.plans).filter(|(_, plan)| plan.is_none()) {
+                let here = old.text.members.iter().position(|m| m == member);
+                *plan = here.and_then(|at| old.plans.get(at)?.clone());
+            }
+            new.similarity = new.similarity.or_else(|| {
+                let known: Vec<PlanTree> = new.plans.iter().flatten().cloned().collect();
+                similarity(&known)
+            });
+            new
+        };
+        self.keep(class, state, keep_plans).await
     }
 
     async fn keep(

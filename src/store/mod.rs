@@ -9,17 +9,26 @@
 //! Invariant: each function is one transaction, keyed by content, so that repeating it changes nothing.
 
 mod audit;
+mod bench;
+mod browse;
+mod bug;
 mod campaign;
 mod class;
 mod cluster;
 mod discovery;
 mod event;
+mod job;
 mod review;
 mod snippet;
 mod token;
 
 pub use audit::AuditRow;
-pub use campaign::CampaignRow;
+pub use browse::{
+    CandidateFilter, CandidateLine, CostRow, DiscoveryClass, DiscoveryDetail, DiscoveryLine, SeedDetail, SeedLine,
+    StepView,
+};
+pub use bug::{BugChange, BugDetail, BugFilter, BugLine, BugState, FindingFilter, FindingLine, NoteRow};
+pub use campaign::{CampaignDetail, CampaignLine, CampaignRow, NewCampaign, OpenCampaign, SampleRow, Started};
 pub use class::{ClassState, ClassSummary, NewClass, NewProof, PutOutcome, StoredClass};
 pub use discovery::{
     CandidateRow, CandidateTotal, CandidateVerdict, ExchangeOutcome, ExchangeRow, Run, RunClass, SeedRow, StepRow,
@@ -27,7 +36,9 @@ pub use discovery::{
 };
 
 pub use event::{EventListener, EventRow};
+pub use job::{JobRow, NewJob};
 pub use review::{ClassDetail, ClassFilter, ClassLine, Withdrawal};
+pub use snippet::SnippetRow;
 pub use token::TokenRow;
 
 use cluster::Cluster;

@@ -1,7 +1,9 @@
 //! Tokens of the service's clients. The store has a hash of each, never the token.
 
+use super::audit::Change;
 use super::{Store, StoreError};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 /// A token, without what opens anything.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -25,6 +27,11 @@ pub struct TokenRow {
     pub valid: bool,
 }
 
+/// Tokens are made and taken back by who can reach the store itself.
+fn change<'a>(action: &'a str, name: &str, after: Option<Value>) -> Change<'a> {
+    Change { who: "command line", action, subject: format!("token {name}"), before: None, after }
+}
+
 impl Store {
     /// The number of the next token.
     pub async fn token_reserve(&self) -> Result<i64, StoreError> {
@@ -41,6 +48,7 @@ impl Store {
         hash: &str,
         seconds: Option<u32>,
     ) -> Result<bool, StoreError> {
+        let mut tx = self.pool.begin().await?;
         let done = sqlx::query!(
             "INSERT INTO token (id, name, role, hash, expires) OVERRIDING SYSTEM VALUE
              VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))
@@ -51,9 +59,15 @@ impl Store {
             hash,
             seconds.map(f64::from)
         )
-        .execute(&self.pool)
+        .execute(&mut *tx)
         .await?;
-        Ok(done.rows_affected() > 0)
+        if done.rows_affected() == 0 {
+            return Ok(false);
+        }
+        let after = Some(json!({ "role": role, "seconds": seconds }));
+        change("create", name, after).note(&mut tx).await?;
+        tx.commit().await?;
+        Ok(true)
     }
 
     /// The token of a number.
@@ -81,7 +95,13 @@ impl Store {
 
     /// Takes a token back; whether there was one of the name that counted.
     pub async fn token_revoke(&self, name: &str) -> Result<bool, StoreError> {
+        let mut tx = self.pool.begin().await?;
         let done = sqlx::query!("UPDATE token SET revoked = now() WHERE name = $1 AND revoked IS NULL", name);
-        Ok(done.execute(&self.pool).await?.rows_affected() > 0)
+        if done.execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(false);
+        }
+        change("revoke", name, None).note(&mut tx).await?;
+        tx.commit().await?;
+        Ok(true)
     }
 }

@@ -203,6 +203,11 @@ impl Finding {
         self.id = digest.hex(12);
     }
 
+    /// Bytes of its statements and queries.
+    pub fn size(&self) -> usize {
+        self.statements.iter().map(String::len).chain(self.queries.iter().map(FindingQuery::size)).sum()
+    }
+
     /// The line of the summary.
     pub fn found(&self, dir: &Path) -> FoundReport {
         FoundReport {
@@ -212,7 +217,7 @@ impl Finding {
             class: self.class.clone(),
             dir: dir.display().to_string(),
             cause: self.fingerprint().cause,
-            size: self.statements.iter().map(String::len).chain(self.queries.iter().map(FindingQuery::size)).sum(),
+            size: self.size(),
         }
     }
 

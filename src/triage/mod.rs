@@ -8,4 +8,5 @@ pub mod finding;
 pub mod reduce;
 pub mod report;
 pub mod script;
+mod sqllogictest;
 pub mod symptom;

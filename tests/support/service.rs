@@ -118,6 +118,14 @@ impl Served {
     }
 }
 
+impl Served {
+    /// Ends it without a warning.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("is killed");
+        self.child.wait().expect("ends");
+    }
+}
+
 impl Drop for Served {
     fn drop(&mut self) {
         // A test that failed leaves none behind; the private store's server ends with the next one who uses it, or here.

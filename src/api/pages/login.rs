@@ -5,7 +5,7 @@ use super::super::extract::Form;
 use super::super::guard::Peer;
 use super::super::problem::Problem;
 use super::super::{Service, Shared};
-use super::{Sent, set_cookie};
+use super::{Sent, go, set_cookie};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -35,13 +35,13 @@ pub(super) async fn enter(
     Form(entry): Form<Entry>,
 ) -> Result<Response, Problem> {
     let token = entry.token.trim();
-    if client_of(&service, token).await?.is_none() {
+    let Some(client) = client_of(&service, token).await? else {
         if let Some(wait) = service.failures.take(peer.ip()) {
             return Err(wait);
         }
         return Ok((StatusCode::UNAUTHORIZED, show(&service, true)?).into_response());
-    }
-    let mut response = Redirect::to("/").into_response();
+    };
+    let mut response = go("/", &format!("Logged in as {}.", client.name));
     set_cookie(&mut response, &format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict"));
     Ok(response)
 }
@@ -50,7 +50,8 @@ pub(super) async fn enter(
 pub(super) struct Nothing {}
 
 /// Forgets the cookie.
-pub(super) async fn leave(Sent(_, Nothing {}): Sent<Nothing>) -> Response {
+pub(super) async fn leave(Sent(client, Nothing {}): Sent<Nothing>) -> Response {
+    tracing::info!(client = client.name, "logged out");
     let mut response = Redirect::to("/login").into_response();
     set_cookie(&mut response, &format!("{COOKIE}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"));
     response

@@ -4,6 +4,7 @@ mod contexts;
 mod evaluator;
 mod known_bugs;
 mod sampling;
+mod serve;
 
 use super::Common;
 use crate::catalogue;
@@ -85,6 +86,29 @@ enum BenchCommand {
         #[arg(long)]
         covered: bool,
         /// JSON, for machines: an object for each target
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// How fast a service answers lists, filters, searches and details over a large store, while a hunt writes to it
+    Serve {
+        /// The PostgreSQL server for the store, which must be empty [default: a private one in the data directory]
+        #[arg(long, value_name = "URL")]
+        store: Option<String>,
+        /// Classes to make
+        #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(i32).range(1_000..=9_999_999))]
+        classes: i32,
+        /// Findings to make
+        #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(i32).range(20_000..=100_000_000))]
+        findings: i32,
+        /// Seconds of requests
+        #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+        seconds: u64,
+        /// Requests a second
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        rate: u32,
+        /// JSON, for machines
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -209,6 +233,11 @@ pub(super) fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
                 }
             }
             Ok(ExitCode::from(if disagree { super::FOUND } else { 0 }))
+        }
+        BenchCommand::Serve { store, classes, findings, seconds, rate, json, common } => {
+            let (store, common) = (store.as_deref(), &common);
+            let plan = serve::Plan { store, classes, findings, seconds, per_second: rate, json, common };
+            super::runtime()?.block_on(serve::run(plan))
         }
         BenchCommand::KnownBugs { dbms, time, workers, seed, list, out, json, common } => {
             let scratch = std::env::temp_dir().join(format!("caqtus-known-bugs-{}", std::process::id()));

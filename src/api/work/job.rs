@@ -1,0 +1,150 @@
+//! Jobs, one after the other: proofs, bisections, installations.
+
+use super::super::Shared;
+use crate::app::import::{self, ImportError, Trust, Workshop};
+use crate::app::{Progress, cores, engine, finding};
+use crate::catalogue;
+use crate::clock;
+use crate::discover::pool::PoolError;
+use crate::store::JobRow;
+use anyhow::{Context as _, anyhow};
+use serde_json::{Value, json};
+use std::fmt::Display;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// How often a job's words go to the store, at most.
+const TELL_MS: u64 = 1_000;
+
+/// The seed of the cases on which a class is run before it is released.
+const CHECK_SEED: u64 = 1;
+
+/// What a job came to.
+enum Outcome {
+    Done(String, Value),
+    /// What it needs is not here.
+    Waits(String),
+}
+
+/// Does jobs until the service ends.
+pub(super) async fn work(service: Shared, mut queue: mpsc::UnboundedReceiver<i64>) {
+    let mut ending = service.ending.clone();
+    loop {
+        let id = tokio::select! {
+            id = queue.recv() => id,
+            _ = ending.wait_for(|ending| *ending) => return,
+        };
+        let Some(id) = id else { return };
+        let Ok(Some(job)) = service.store.job_fetch(id).await else { continue };
+        if !["waiting", "running"].contains(&job.state.as_str()) {
+            continue;
+        }
+        tokio::select! {
+            () = perform(&service, &job) => {}
+            // It is still noted as running, and the next start begins it anew.
+            _ = ending.wait_for(|ending| *ending) => return,
+        }
+    }
+}
+
+async fn perform(service: &Shared, job: &JobRow) {
+    let (say, said) = mpsc::unbounded_channel();
+    let telling = tokio::spawn(tell(service.clone(), job.id, said));
+    let mut progress = Saying { say, last: None };
+    progress.note("begun");
+    let outcome = match job.kind.as_str() {
+        "prove" => prove(service, &job.subject, &mut progress).await,
+        "bisect" => bisect(service, job, &mut progress).await,
+        "install" => install(service, &job.subject, &mut progress).await,
+        other => Err(anyhow!("nobody knows how to {other}")),
+    };
+    drop(progress);
+    let _ = telling.await;
+    let noted = match outcome {
+        Ok(Outcome::Done(message, result)) => service.store.job_note(job.id, "done", &message, Some(&result)).await,
+        Ok(Outcome::Waits(message)) => service.store.job_note(job.id, "waiting", &message, None).await,
+        Err(error) => service.store.job_note(job.id, "failed", &format!("{error:#}"), None).await,
+    };
+    if let Err(error) = noted {
+        tracing::error!(job = job.id, error = format!("{:#}", anyhow::Error::from(error)), "a job is not stored");
+    }
+}
+
+/// Passes on what a job says, not too often.
+struct Saying {
+    say: mpsc::UnboundedSender<String>,
+    last: Option<Instant>,
+}
+
+impl Progress for Saying {
+    fn update(&mut self, state: &dyn Display, _: Duration) {
+        let now = clock::now();
+        if self.last.is_none_or(|last| now - last >= Duration::from_millis(TELL_MS)) {
+            self.last = Some(now);
+            let _ = self.say.send(state.to_string());
+        }
+    }
+
+    fn note(&mut self, message: &str) {
+        let _ = self.say.send(message.to_owned());
+    }
+}
+
+async fn tell(service: Shared, job: i64, mut said: mpsc::UnboundedReceiver<String>) {
+    while let Some(message) = said.recv().await {
+        // What was said next counts, and how it ended is noted by somebody else.
+        let _ = service.store.job_note(job, "running", &message, None).await;
+    }
+}
+
+/// Proves the members of a class against the first, and runs it on the embedded engine and those that are here.
+async fn prove(service: &Shared, subject: &str, progress: &mut dyn Progress) -> anyhow::Result<Outcome> {
+    let name = subject.strip_prefix("class ").unwrap_or(subject);
+    let stored = service.store.class_fetch(name).await?.context("the class is gone")?;
+    let classes = catalogue::assemble("the store", vec![stored.class.text], Vec::new())?.classes;
+    let workshop = Workshop {
+        targets: vec!["sqlite".to_owned()],
+        data_dir: service.data_dir.clone(),
+        seed: CHECK_SEED,
+        workers: cores(),
+        prover: std::env::var_os("CAQTUS_PROVER").map(Into::into),
+    };
+    match import::classes(&service.store, &classes, Trust::Prove, &workshop, progress).await {
+        Ok(totals) => {
+            let result = serde_json::to_value(&totals)?;
+            let state = service.store.class_fetch(name).await?.map(|class| class.state.name()).unwrap_or_default();
+            Ok(Outcome::Done(format!("the class is {state}"), result))
+        }
+        Err(ImportError::Prover(error @ PoolError::Missing)) => {
+            Ok(Outcome::Waits(format!("{error}; the next start of a service beside a prover goes on")))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Finds the versions between which a bug shows, by its smallest finding.
+async fn bisect(service: &Shared, job: &JobRow, progress: &mut dyn Progress) -> anyhow::Result<Outcome> {
+    let id: i64 = job.subject.strip_prefix("bug ").unwrap_or_default().parse().context("no number of a bug")?;
+    let bug = service.store.bug_fetch(id).await?.context("the bug is gone")?;
+    let smallest = bug.smallest.context("the bug has no finding")?;
+    let found = service.store.finding_fetch(&smallest).await?.context("the finding is gone")?;
+    let dir = service.data_dir.join("bisections").join(job.id.to_string());
+    std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    let path = dir.join("case.json");
+    std::fs::write(&path, serde_json::to_string(&found)?)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    let bisected = finding::bisect(&dir, &found, &service.data_dir, false, progress).await;
+    // It can be made again from the store.
+    let _ = std::fs::remove_dir_all(&dir);
+    let bisection = bisected?;
+    let value = serde_json::to_value(&bisection)?;
+    service.store.bug_bisected(id, &value, &job.asked_by).await?;
+    let message = format!("it shows from {} to {}", bisection.first_bad, bisection.last_bad);
+    Ok(Outcome::Done(message, json!({ "finding": smallest, "bisection": value })))
+}
+
+async fn install(service: &Shared, subject: &str, progress: &mut dyn Progress) -> anyhow::Result<Outcome> {
+    let (name, version) = subject.split_once('@').context("no version of an engine")?;
+    engine::install(&service.data_dir, name, version, progress).await?;
+    Ok(Outcome::Done(format!("{subject} is installed"), json!({ "engine": name, "version": version })))
+}

@@ -1,0 +1,351 @@
+//! Bugs with what people say of them, and the findings that each groups.
+
+use super::audit::Change;
+use super::event::emit;
+use super::{Store, StoreError, Written, json as to_json, read, text};
+use crate::triage::finding::Finding;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+/// What is known of a bug.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, strum::IntoStaticStr)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum BugState {
+    /// Nobody has looked at it.
+    New,
+    /// Somebody says that it is one.
+    Confirmed,
+    /// It was reported.
+    Reported,
+    /// A version fixed it.
+    Fixed,
+    /// It is none.
+    NotABug,
+    /// Nobody will look at it.
+    Ignored,
+}
+
+impl BugState {
+    /// As it is stored.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// Which bugs are wanted.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BugFilter {
+    /// Their state.
+    pub state: Option<BugState>,
+    /// The target.
+    pub dbms: Option<String>,
+    /// The kind of failure.
+    pub kind: Option<String>,
+    /// The class.
+    pub class: Option<String>,
+    /// Words of the fingerprint.
+    pub words: Option<String>,
+}
+
+/// A bug in a list.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct BugLine {
+    /// Its number.
+    pub id: i64,
+    /// What its findings have in common.
+    pub fingerprint: String,
+    /// What kind of failure.
+    pub kind: String,
+    /// The class of its first finding.
+    pub class: String,
+    /// The target.
+    pub dbms: String,
+    /// `new`, `confirmed`, `reported`, `fixed`, `not-a-bug` or `ignored`.
+    pub state: String,
+    /// Where it was reported.
+    pub url: Option<String>,
+    /// The version that fixed it.
+    pub fixed_in: Option<String>,
+    /// How many findings there are of it.
+    pub findings: i64,
+    /// Counts its changes.
+    pub revision: i64,
+    /// When it was found first (RFC 3339, UTC).
+    pub created: String,
+    /// When it was found last.
+    pub last_found: String,
+}
+
+/// What somebody wrote about a bug.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct NoteRow {
+    /// Its number.
+    pub id: i64,
+    /// Who.
+    pub author: String,
+    /// What.
+    pub body: String,
+    /// When (RFC 3339, UTC).
+    pub created: String,
+}
+
+/// A bug with all that is known of it.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct BugDetail {
+    /// Its line in the list.
+    #[serde(flatten)]
+    pub line: BugLine,
+    /// Between which versions it shows.
+    #[schema(value_type = Option<Object>)]
+    pub bisection: Option<Value>,
+    /// Its smallest finding.
+    pub smallest: Option<String>,
+    /// What people wrote, oldest first.
+    pub notes: Vec<NoteRow>,
+}
+
+/// What somebody says of a bug.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BugChange {
+    /// Its state.
+    pub state: BugState,
+    /// Where it was reported.
+    pub url: Option<String>,
+    /// The version that fixed it.
+    pub fixed_in: Option<String>,
+}
+
+/// Which findings are wanted.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FindingFilter {
+    /// Of a campaign.
+    pub campaign: Option<i64>,
+    /// Of a bug.
+    pub bug: Option<i64>,
+    /// Of a class.
+    pub class: Option<String>,
+    /// Of a kind.
+    pub kind: Option<String>,
+}
+
+/// A finding in a list.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct FindingLine {
+    /// Of its case.
+    pub id: String,
+    /// In the order in which findings came.
+    pub number: i64,
+    /// What kind of failure.
+    pub kind: String,
+    /// The class.
+    pub class: String,
+    /// The campaign that found it.
+    pub campaign: i64,
+    /// The bug that it is likely of.
+    pub bug: i64,
+    /// The target.
+    pub dbms: String,
+    /// Its version.
+    pub version: Option<String>,
+    /// Characters of its statements and queries.
+    pub size: i32,
+    /// When it came (RFC 3339, UTC).
+    pub created: String,
+}
+
+impl Store {
+    /// Bugs, the last ones first: those with smaller numbers than `before`.
+    pub async fn bug_page(
+        &self,
+        filter: &BugFilter,
+        before: Option<i64>,
+        limit: i64,
+    ) -> Result<Vec<BugLine>, StoreError> {
+        let rows = sqlx::query_as!(
+            BugLine,
+            r#"SELECT id, fingerprint, kind, class, dbms, state, url, fixed_in, findings, revision,
+                   utc(created) AS "created!", utc(last_found) AS "last_found!"
+               FROM bug
+               WHERE ($1::bigint IS NULL OR id < $1) AND ($2::text IS NULL OR state = $2)
+                   AND ($3::text IS NULL OR dbms = $3) AND ($4::text IS NULL OR kind = $4)
+                   AND ($5::text IS NULL OR class = $5)
+                   AND ($6::text IS NULL OR words(fingerprint) @@ plainto_tsquery('simple', plain_words($6)))
+               ORDER BY id DESC LIMIT $7"#,
+            before,
+            filter.state.map(BugState::name),
+            filter.dbms,
+            filter.kind,
+            filter.class,
+            filter.words,
+            limit
+        );
+        Ok(rows.fetch_all(&self.pool).await?)
+    }
+
+    /// A bug.
+    pub async fn bug_fetch(&self, id: i64) -> Result<Option<BugDetail>, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let line = sqlx::query_as!(
+            BugLine,
+            r#"SELECT id, fingerprint, kind, class, dbms, state, url, fixed_in, findings, revision,
+                   utc(created) AS "created!", utc(last_found) AS "last_found!"
+               FROM bug WHERE id = $1 FOR SHARE"#,
+            id
+        );
+        let Some(line) = line.fetch_optional(&mut *tx).await? else { return Ok(None) };
+        let rest = sqlx::query!(
+            "SELECT bisection, (SELECT finding.id FROM finding WHERE bug_id = bug.id ORDER BY size, number LIMIT 1) AS smallest
+             FROM bug WHERE id = $1",
+            id
+        )
+        .fetch_one(&mut *tx)
+        .await?;
+        let notes = sqlx::query_as!(
+            NoteRow,
+            r#"SELECT id, author, body, utc(created) AS "created!" FROM bug_note WHERE bug_id = $1 ORDER BY id"#,
+            id
+        );
+        let notes = notes.fetch_all(&mut *tx).await?;
+        Ok(Some(BugDetail { line, bisection: rest.bisection, smallest: rest.smallest, notes }))
+    }
+
+    /// What somebody says of a bug, as it was at a revision.
+    pub async fn bug_change(
+        &self,
+        id: i64,
+        revision: i64,
+        change: &BugChange,
+        who: &str,
+    ) -> Result<Written, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let row = sqlx::query!("SELECT revision, state, url, fixed_in FROM bug WHERE id = $1 FOR UPDATE", id);
+        let Some(row) = row.fetch_optional(&mut *tx).await? else { return Ok(Written::Missing) };
+        if row.revision != revision {
+            return Ok(Written::Stale(row.revision));
+        }
+        let BugChange { state, url, fixed_in } = change;
+        let now = sqlx::query_scalar!(
+            "UPDATE bug SET state = $2, url = $3, fixed_in = $4 WHERE id = $1 RETURNING revision",
+            id,
+            state.name(),
+            url.as_deref(),
+            fixed_in.as_deref()
+        )
+        .fetch_one(&mut *tx)
+        .await?;
+        let noted = Change {
+            who,
+            action: "state",
+            subject: format!("bug {id}"),
+            before: Some(json!({ "state": row.state, "url": row.url, "fixed_in": row.fixed_in })),
+            after: Some(json!({ "state": state.name(), "url": url, "fixed_in": fixed_in })),
+        };
+        noted.note(&mut tx).await?;
+        emit(&mut tx, "bug", None, json!({ "id": id, "state": state.name(), "revision": now })).await?;
+        tx.commit().await?;
+        Ok(Written::Done(now))
+    }
+
+    /// Adds what somebody writes about a bug; `None` if there is no such bug.
+    pub async fn bug_note_put(&self, id: i64, body: &str, who: &str) -> Result<Option<NoteRow>, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let row = sqlx::query_as!(
+            NoteRow,
+            r#"INSERT INTO bug_note (bug_id, author, body) SELECT id, $2, $3 FROM bug WHERE id = $1
+               RETURNING id, author, body, utc(created) AS "created!""#,
+            id,
+            who,
+            body
+        );
+        let Some(row) = row.fetch_optional(&mut *tx).await? else { return Ok(None) };
+        let after = Some(json!({ "note": row.id }));
+        Change { who, action: "note", subject: format!("bug {id}"), before: None, after }.note(&mut tx).await?;
+        emit(&mut tx, "bug", None, json!({ "id": id, "note": row.id })).await?;
+        tx.commit().await?;
+        Ok(Some(row))
+    }
+
+    /// Notes between which versions a bug shows.
+    pub async fn bug_bisected(&self, id: i64, bisection: &Value, who: &str) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let now = sqlx::query_scalar!("UPDATE bug SET bisection = $2 WHERE id = $1 RETURNING revision", id, bisection);
+        let now = now.fetch_one(&mut *tx).await?;
+        let after = Some(json!({ "bisection": bisection }));
+        Change { who, action: "bisected", subject: format!("bug {id}"), before: None, after }.note(&mut tx).await?;
+        emit(&mut tx, "bug", None, json!({ "id": id, "revision": now })).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Stores a finding of a campaign, with the bug that it is likely of; whether it is new.
+    pub async fn finding_put(&self, campaign: i64, finding: &Finding) -> Result<bool, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let kind = finding.kind.to_string();
+        let fingerprint = text(&format!("{}: {}", finding.dbms, finding.fingerprint()));
+        let bug = sqlx::query_scalar!(
+            "INSERT INTO bug (fingerprint, kind, class, dbms) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (fingerprint) DO UPDATE SET kind = bug.kind RETURNING id",
+            fingerprint,
+            kind,
+            text(&finding.class),
+            finding.dbms
+        )
+        .fetch_one(&mut *tx)
+        .await?;
+        let done = sqlx::query!(
+            "INSERT INTO finding (id, campaign_id, bug_id, kind, class, size, finding) VALUES ($1, $2, $3, $4, $5, $6, $7)
+             ON CONFLICT (id) DO NOTHING",
+            finding.id,
+            campaign,
+            bug,
+            kind,
+            text(&finding.class),
+            i32::try_from(finding.size()).unwrap_or(i32::MAX),
+            to_json("a finding", finding)?
+        )
+        .execute(&mut *tx)
+        .await?;
+        let new = done.rows_affected() > 0;
+        if new {
+            let data =
+                json!({ "id": finding.id, "bug": bug, "kind": kind, "class": finding.class, "dbms": finding.dbms });
+            emit(&mut tx, "finding", Some(campaign), data).await?;
+        }
+        tx.commit().await?;
+        Ok(new)
+    }
+
+    /// Findings, the last ones first: those with smaller numbers than `before`.
+    pub async fn finding_page(
+        &self,
+        filter: &FindingFilter,
+        before: Option<i64>,
+        limit: i64,
+    ) -> Result<Vec<FindingLine>, StoreError> {
+        let rows = sqlx::query_as!(
+            FindingLine,
+            r#"SELECT finding.id, number, finding.kind, finding.class, campaign_id AS campaign, bug_id AS bug,
+                   campaign.dbms, finding ->> 'version' AS version, size, utc(finding.created) AS "created!"
+               FROM finding JOIN campaign ON campaign.id = campaign_id
+               WHERE ($1::bigint IS NULL OR number < $1) AND ($2::bigint IS NULL OR campaign_id = $2)
+                   AND ($3::bigint IS NULL OR bug_id = $3) AND ($4::text IS NULL OR finding.class = $4)
+                   AND ($5::text IS NULL OR finding.kind = $5)
+               ORDER BY number DESC LIMIT $6"#,
+            before,
+            filter.campaign,
+            filter.bug,
+            filter.class,
+            filter.kind,
+            limit
+        );
+        Ok(rows.fetch_all(&self.pool).await?)
+    }
+
+    /// A finding.
+    pub async fn finding_fetch(&self, id: &str) -> Result<Option<Finding>, StoreError> {
+        let row = sqlx::query_scalar!("SELECT finding FROM finding WHERE id = $1", id);
+        let found = row.fetch_optional(&self.pool).await?;
+        found.map(|finding| read(format!("the finding {id}"), finding)).transpose()
+    }
+}

@@ -1,0 +1,73 @@
+//! A finding as a script for sqllogictest: queries that must return the same rows share a label, so the script holds on an
+//! engine that is right, whatever the rows are.
+
+use super::finding::Finding;
+use crate::interpret::StepResult;
+use crate::program::{Relation, Step, Text};
+use crate::sql::profile::Profile;
+use std::fmt::Write as _;
+
+impl Finding {
+    /// The script. What has no place in that form, such as a parameter that is bound or a relation other than equality, is
+    /// said in a comment.
+    pub fn sqllogictest(&self, profile: &Profile) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "# {} in {} {}, oracle {}, class {}",
+            self.kind, profile.name, self.version, self.oracle, self.class
+        );
+        let _ = writeln!(out, "# Queries with the same label must return the same rows.\n");
+        let refused = self.refused.as_deref().unwrap_or_default();
+        for (at, sql) in self.statements.iter().enumerate() {
+            let outcome = if refused.contains(&at) { "error" } else { "ok" };
+            let _ = writeln!(out, "statement {outcome}\n{}\n", one_block(sql));
+        }
+        for (at, query) in self.queries.iter().enumerate() {
+            let Step { before, sql, parameters, after, switch, undone, .. } = &query.step;
+            let rows = |at: usize| self.queries.get(at)?.result.rows();
+            let filled = |text: &Text| text.filled(profile, rows).map_or_else(|_| text.to_string(), Into::into);
+            if let Some(switch) = switch {
+                let _ = writeln!(out, "# with the optimizer switch {}", switch.name);
+            }
+            for (number, literal) in (1..).zip(parameters) {
+                let _ = writeln!(out, "# parameter {number} is bound to {}", literal.replace('\n', " "));
+            }
+            let statement = |out: &mut String, sql: &str| {
+                let _ = writeln!(out, "statement ok\n{}\n", one_block(sql));
+            };
+            if *undone {
+                statement(&mut out, "BEGIN");
+            }
+            before.iter().for_each(|text| statement(&mut out, &filled(text)));
+            let columns = match &query.result {
+                StepResult::Error(_) | StepResult::None => 1,
+                _ => query.result.rows().and_then(|rows| rows.first()).map_or(1, Vec::len),
+            };
+            let label = self.label(at).map(|label| format!(" {label}")).unwrap_or_default();
+            let _ = writeln!(out, "query {} rowsort{label}\n{}\n", "T".repeat(columns.max(1)), one_block(&filled(sql)));
+            after.iter().for_each(|text| statement(&mut out, &filled(text)));
+            if *undone {
+                statement(&mut out, "ROLLBACK");
+            }
+        }
+        for check in self.checks().iter().filter(|check| check.relation != Relation::EqualBag) {
+            let numbers: Vec<String> = check.steps.iter().map(|at| (at + 1).to_string()).collect();
+            let _ = writeln!(out, "# Queries {} {}", numbers.join(", "), check.relation.words());
+        }
+        out
+    }
+
+    /// What the queries that must return the same rows as this one have in common.
+    fn label(&self, at: usize) -> Option<String> {
+        let checks = self.checks();
+        let equal = checks.iter().position(|check| check.relation == Relation::EqualBag && check.steps.contains(&at));
+        equal.map(|number| format!("same-{}", number + 1))
+    }
+}
+
+/// A statement without empty lines, which end a block.
+fn one_block(sql: &str) -> String {
+    sql.lines().filter(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n")
+}
