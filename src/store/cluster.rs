@@ -96,10 +96,15 @@ impl Cluster {
 
     /// Makes the cluster beside its place and moves it there when it is complete.
     fn init(&self) -> Result<(), StoreError> {
-        let fresh = self.base.join("data.new");
+        // A name of its own: of a program that was killed here, `initdb` may still write, and remove what it wrote when it
+        // fails.
+        let fresh = self.base.join(format!("data.new-{}", std::process::id()));
         let file = |source| StoreError::File { what: fresh.display().to_string(), source };
-        if fresh.exists() {
-            fs::remove_dir_all(&fresh).map_err(file)?;
+        for entry in fs::read_dir(&self.base).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with("data.new") {
+                // What cannot be removed yet goes the next time, or stays: it is in nobody's way.
+                let _ = fs::remove_dir_all(entry.path());
+            }
         }
         let mut command = self.command("initdb");
         command.args(["-U", "caqtus", "-A", "trust", "-E", "UTF8", "--locale=C", "-D"]).arg(&fresh);
