@@ -1,7 +1,7 @@
 //! Over HTTP, people find classes, read what is known of them, and decide; of two who decide at once, one is told.
 
-use crate::support::Caqtus;
 use crate::support::service::Served;
+use crate::support::{Caqtus, wait_until};
 use caqtus::caq::class::OracleClass;
 use caqtus::catalogue;
 use caqtus::config::CatalogueSource;
@@ -120,5 +120,39 @@ fn a_withdrawn_member_stays_out_and_a_class_without_a_proof_is_not_released() {
         let last = served.post(&format!("{path}/members/2/withdraw"), &[("If-Match", &tag(&served))], &why);
         assert_eq!(last.status, 409, "{}", last.body);
     }
+    served.stop();
+}
+
+#[test]
+fn an_imported_class_is_used_only_when_it_is_proven() {
+    let caqtus = Caqtus::new();
+    let served = Served::start(&caqtus);
+    let class = |name: &str, condition: &str| {
+        format!(
+            "[[class]]\nname = '{name}'\nschema = 'CREATE TABLE t1(c0 INT)'\nplaceholders = {{ p1 = 'Expr(t1: BOOLEAN)' }}\n\
+             members = ['SELECT t1.c0 FROM t1 WHERE t1.p1', 'SELECT t1.c0 FROM t1 WHERE {condition}']\n"
+        )
+    };
+    let file = class("right", "t1.p1 IS TRUE") + &class("wrong", "t1.p1 IS NOT FALSE");
+    let import = || served.send("POST", "/api/v1/import", &[("Content-Type", "application/toml")], &file).expect(202);
+    let imported = import();
+    assert!(
+        imported["classes"].as_array().expect("classes").iter().all(|class| class["state"] == "draft"),
+        "{imported}"
+    );
+    wait_until("both are decided", || {
+        let jobs = served.get("/api/v1/jobs").expect(200);
+        jobs["items"].as_array().expect("jobs").iter().filter(|job| job["state"] == "done").count() == 2
+    });
+    let state = |name: &str| served.get(&format!("/api/v1/classes/{name}")).expect(200)["state"].clone();
+    assert_eq!((state("right"), state("wrong")), (json!("released"), json!("draft")));
+    let tag = served.get("/api/v1/classes/wrong").header("etag").expect("a tag").to_owned();
+    let why = json!({ "why": "I trust it" });
+    let refused = served.post("/api/v1/classes/wrong/release", &[("If-Match", &tag)], &why);
+    assert_eq!(refused.status, 409, "nobody's word stands for a proof: {}", refused.body);
+    let exported = served.get("/api/v1/export/classes.toml").body;
+    assert!(exported.contains("right") && !exported.contains("wrong"), "{exported}");
+    assert!(served.get("/api/v1/export/proofs.jsonl").body.contains("\"proven\""));
+    assert!(import()["classes"].as_array().expect("classes").iter().all(|class| class["changed"] == false));
     served.stop();
 }

@@ -26,11 +26,11 @@ pub(super) async fn ask(service: &Shared, kind: &str, subject: &str, key: &str, 
     let key = format!("{who}/{key}");
     let new = NewJob { kind, subject, service: &service.work.name, asked_by: who, idempotency_key: &key };
     match service.store.job_put(&new).await? {
-        Started::New(job) => {
+        // One that waits for something may find it now; one that ended is not begun again.
+        Started::New(job) | Started::Before(job) => {
             service.work.enqueue(job);
             Ok(Asked { job })
         }
-        Started::Before(job) => Ok(Asked { job }),
         Started::Other => Err(other_request()),
     }
 }

@@ -116,7 +116,7 @@ async fn prove(service: &Shared, subject: &str, progress: &mut dyn Progress) -> 
             Ok(Outcome::Done(format!("the class is {state}"), result))
         }
         Err(ImportError::Prover(error @ PoolError::Missing)) => {
-            Ok(Outcome::Waits(format!("{error}; the next start of a service beside a prover goes on")))
+            Ok(Outcome::Waits(format!("{error}; asked for again, or when the service starts anew, it is tried again")))
         }
         Err(error) => Err(error.into()),
     }
