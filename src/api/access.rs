@@ -161,7 +161,7 @@ fn is_safe(method: &Method) -> bool {
 /// Whether a name in `Host` is of this machine.
 fn is_local(authority: &str) -> bool {
     let host = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')).map(|(host, _)| host);
-    let host = host.unwrap_or_else(|| authority.rsplit_once(':').map_or(authority, |(host, _)| host));
+    let host = host.unwrap_or_else(|| authority.split_once(':').map_or(authority, |(host, _)| host));
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
