@@ -9,7 +9,7 @@ PROOF_DEADLINE ?= 120
 # Where `make dist` writes.
 DIST ?= target/dist
 
-.PHONY: demo dist engines packagers postgresql proofs prover queries test tools tree z3
+.PHONY: browser demo dist engines packagers postgresql proofs prover queries test tools tree z3
 
 # Builds, fetches and builds an old SQLite, hunts on it, and shows a bug found there beside the current version.
 demo: tools
@@ -62,7 +62,7 @@ queries:
 	  DATABASE_URL="$(DATABASE_URL)" cargo check
 
 # The same checks as in continuous integration.
-test: tools z3 postgresql engines
+test: tools z3 postgresql engines browser
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	@mkdir -p target; rm -f target/skipped-tests
@@ -101,6 +101,14 @@ engines:
 	elif command -v sudo >/dev/null; then sudo apt-get update -q && sudo apt-get install -y -q --no-install-recommends npm; \
 	fi || true; \
 	command -v npm >/dev/null || echo "npm is missing (Debian: apt-get install npm): tests that need it are skipped"
+
+# For the tests of pages: a browser. Without it they are skipped, and counted.
+browser:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -y -q --no-install-recommends chromium; \
+	elif command -v sudo >/dev/null; then sudo apt-get update -q && sudo apt-get install -y -q --no-install-recommends chromium; \
+	fi || true; \
+	command -v chromium >/dev/null || echo "Chromium is missing (Debian: apt-get install chromium): tests of pages are skipped"
 
 # Debian 12's libz3 (4.8.12) hangs on time-outs, so a current one comes from its PyPI wheel.
 # It is linked with the C++ library, which comes with g++.

@@ -17,6 +17,7 @@ mod model_faults_are_counted;
 mod one_directory_one_campaign;
 mod output_that_nobody_reads;
 mod packages_are_whole;
+mod pages_work_in_a_browser;
 mod planted_bugs_are_reported;
 mod prover_evaluator_agrees_with_sqlite;
 mod same_seed_same_cases;

@@ -151,7 +151,7 @@ fn a_page_shows_what_was_sent_as_text_and_takes_only_its_own_forms() {
             && !policy.contains("unsafe")
     );
     for (name, value) in
-        [("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"), ("x-frame-options", "DENY")]
+        [("x-content-type-options", "nosniff"), ("referrer-policy", "same-origin"), ("x-frame-options", "DENY")]
     {
         assert_eq!(page.header(name), Some(value));
     }

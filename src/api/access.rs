@@ -239,7 +239,7 @@ pub(super) async fn authenticate(State(service): State<Shared>, mut request: Req
     // Nothing that changes anything is for viewers; handlers say what they need beyond that.
     if !is_safe(request.method())
         && client.role < Role::Operator
-        && !["/login", "/logout"].contains(&request.uri().path())
+        && !["/login", "/logout", "/theme"].contains(&request.uri().path())
     {
         let detail = format!("the token {} is of a viewer, who may look and change nothing", client.name);
         return Kind::Forbidden.problem(detail).into_response();

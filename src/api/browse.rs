@@ -258,20 +258,20 @@ async fn snippet_enable(
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct VersionView {
     /// As its package calls it.
-    version: String,
-    installed: bool,
+    pub(super) version: String,
+    pub(super) installed: bool,
     /// Whether it is linked into this program.
-    linked: bool,
+    pub(super) linked: bool,
     /// What the engine says of itself, where that is another version.
-    says: Option<String>,
+    pub(super) says: Option<String>,
 }
 
 /// An engine with its versions.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EngineView {
-    engine: String,
+    pub(super) engine: String,
     /// Those that are here and those that can be installed, oldest first.
-    versions: Vec<VersionView>,
+    pub(super) versions: Vec<VersionView>,
 }
 
 /// The engines with their versions.

@@ -369,11 +369,19 @@ async fn quarantine(
     IfMatch(revision): IfMatch,
     Json(reason): Json<Reason>,
 ) -> Result<Tagged<Decided>, Problem> {
-    let why = reason.checked()?;
-    written(
-        name.clone(),
-        service.store.class_decide(&name, revision, ClassState::Quarantined, why, &client.name).await?,
-    )
+    do_quarantine(&service, name, revision, reason.checked()?, &client.name).await
+}
+
+/// Keeps a class from being used.
+pub(super) async fn do_quarantine(
+    service: &Shared,
+    name: String,
+    revision: i64,
+    why: &str,
+    who: &str,
+) -> Result<Tagged<Decided>, Problem> {
+    let done = service.store.class_decide(&name, revision, ClassState::Quarantined, why, who).await?;
+    written(name, done)
 }
 
 /// Takes a member out of a class.

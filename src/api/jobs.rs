@@ -63,6 +63,12 @@ pub(super) async fn page(service: &Shared, query: &JobQuery) -> Result<Page<JobR
     Ok(Page::new(jobs, limit, |job| job.id))
 }
 
+/// The last job of a kind about something, if it is among the last ones.
+pub(super) async fn last(service: &Shared, kind: &str, subject: &str) -> Result<Option<JobRow>, Problem> {
+    let query = JobQuery { kind: Some(kind.to_owned()), ..JobQuery::default() };
+    Ok(page(service, &query).await?.items.into_iter().find(|job| job.subject == subject))
+}
+
 /// List jobs, the last ones first
 #[utoipa::path(get, path = "/api/v1/jobs", tag = "jobs", params(JobQuery), responses((status = 200, body = Page<JobRow>)))]
 async fn list(State(service): State<Shared>, Query(query): Query<JobQuery>) -> Result<Json<Page<JobRow>>, Problem> {

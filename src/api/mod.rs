@@ -14,6 +14,7 @@ mod browse;
 mod bugs;
 mod campaigns;
 mod classes;
+mod demo;
 mod description;
 mod events;
 mod extract;

@@ -5,7 +5,7 @@ use super::events::{self, WATCHERS_MAX};
 use super::guard::{Peer, Rate};
 use super::metrics::Metrics;
 use super::work::{self, Work};
-use super::{AT_ONCE_MAX, FAILURES_BURST, FAILURES_PER_SECOND, Service, Shared, description, pages, router};
+use super::{AT_ONCE_MAX, FAILURES_BURST, FAILURES_PER_SECOND, Service, Shared, demo, description, pages, router};
 use crate::rng;
 use crate::store::{Store, StoreError};
 use axum::Router;
@@ -65,6 +65,8 @@ pub struct Options {
     pub requests_per_second: u32,
     /// How lines of the log are written.
     pub log: LogFormat,
+    /// Whether the store is filled with what ships, and a short hunt begins.
+    pub demo: bool,
 }
 
 /// Why a service cannot run.
@@ -134,6 +136,11 @@ pub async fn serve(
         .map_err(|source| ServeError::Directory { dir: options.data_dir.display().to_string(), source })?;
     let store = Store::open_for_service(options.store_url.as_deref(), &options.data_dir).await?;
     store.class_describe_all().await?;
+    if options.demo {
+        demo::fill(&store, &options.data_dir).await.map_err(|error| {
+            ServeError::Broken(format!("the demo cannot be set up: {:#}", anyhow::Error::from(error)))
+        })?;
+    }
     store.event_forget().await?;
     let described = description::describe(super::api().split_for_parts().1);
     let (end, ending) = watch::channel(false);
@@ -161,6 +168,9 @@ pub async fn serve(
         async move { events::listen(&service, &service.heard).await }
     });
     work::begin(&service).await?;
+    if options.demo {
+        service.work.spawn(demo::hunt(service.clone()));
+    }
     tracing::info!(%address, access = ?access, "listening");
     ready(address).map_err(system("standard output"))?;
     let connections = GracefulShutdown::new();

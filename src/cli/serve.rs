@@ -3,11 +3,12 @@
 use super::progress::interrupts;
 use super::{COULD_NOT_RUN, Common, StoreArgs, parse_duration, printable};
 use crate::api::{self, LogFormat, Options, Role};
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use sd_notify::NotifyState;
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   caqtus serve
+  caqtus serve --demo
   caqtus serve --listen 0.0.0.0:8737 --store postgres://caqtus@db/caqtus")]
 pub(super) struct ServeArgs {
     /// The address; the port 0 is any that is free
@@ -33,17 +35,49 @@ pub(super) struct ServeArgs {
     /// How lines of the log, on standard error, are written
     #[arg(long, value_enum, default_value = "text")]
     log_format: LogFormat,
+    /// Show what there is: on a private store of its own with the shipped classes, and with a short hunt on an old SQLite, or
+    /// where that cannot be had on one with a planted fault. In a temporary directory that is gone at the end, or in DIR
+    #[expect(clippy::option_option, reason = "clap's form of an option whose value may be left out")]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
+    demo: Option<Option<PathBuf>>,
     #[command(flatten)]
     common: Common,
 }
 
+/// A directory that is gone with this.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new() -> anyhow::Result<Self> {
+        let dir = std::env::temp_dir().join(format!("caqtus-demo-{}", std::process::id()));
+        let made = std::fs::create_dir(&dir);
+        made.with_context(|| format!("cannot make {}; name another directory with --demo=DIR", dir.display()))?;
+        Ok(Self(dir))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // What cannot be removed is in the directory for temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 pub(super) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
+    let temporary = match &args.demo {
+        Some(None) => Some(Temporary::new()?),
+        _ => None,
+    };
+    let demo = args.demo.is_some();
+    let named = temporary.as_ref().map(|Temporary(dir)| dir.clone()).or(args.demo.flatten());
     let options = Options {
         listen: args.listen,
-        store_url: args.store.filter(|url| !url.is_empty()),
-        data_dir: args.common.data_dir(),
+        // A demo changes nobody's store.
+        store_url: args.store.filter(|url| !url.is_empty() && !demo),
+        data_dir: named.unwrap_or_else(|| args.common.data_dir()),
         requests_per_second: args.rate_limit,
         log: args.log_format,
+        demo,
     };
     let ready = |address: SocketAddr| {
         let mut out = std::io::stdout().lock();

@@ -69,6 +69,15 @@ pub struct ClassLine {
     pub changed: String,
 }
 
+/// A class that waits for somebody's decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QueuedClass {
+    /// Its name.
+    pub name: String,
+    /// Its state.
+    pub state: String,
+}
+
 /// A class with what else is known of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClassDetail {
@@ -188,6 +197,26 @@ impl Store {
             filter.similarity_min,
             filter.similarity_max,
             filter.words,
+            limit
+        );
+        Ok(rows.fetch_all(&self.pool).await?)
+    }
+
+    /// Classes that wait for a decision: those that an engine put into quarantine, those that are used though a member is
+    /// refuted, then drafts. What somebody left as it is waits no longer.
+    pub async fn class_queue(&self, limit: i64) -> Result<Vec<QueuedClass>, StoreError> {
+        let rows = sqlx::query_as!(
+            QueuedClass,
+            r#"SELECT name AS "name!", state AS "state!" FROM (
+                   SELECT 1 AS rank, name, state FROM class
+                       WHERE state = 'quarantined' AND NOT COALESCE(evidence ? 'reviewed', false)
+                   UNION ALL
+                   SELECT 2, name, state FROM class
+                       WHERE state = 'released' AND id IN (SELECT class_id FROM proof WHERE verdict = 'refuted')
+                   UNION ALL
+                   SELECT 3, name, state FROM class
+                       WHERE state = 'draft' AND NOT COALESCE(evidence ? 'reviewed', false)
+               ) AS waiting ORDER BY rank, name LIMIT $1"#,
             limit
         );
         Ok(rows.fetch_all(&self.pool).await?)

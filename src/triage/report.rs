@@ -33,7 +33,7 @@ pub fn script(queries: &[FindingQuery], at: usize, profile: &Profile) -> String 
 
 impl Finding {
     /// The relation between the queries that does not hold.
-    fn expectation(&self) -> String {
+    pub(crate) fn expectation(&self) -> String {
         match self.kind {
             FindingKind::WrongResult => {
                 let checks = self.checks();

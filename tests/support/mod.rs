@@ -1,5 +1,6 @@
 //! Running the program as a user does, each time with data and findings of its own.
 
+pub(crate) mod browser;
 pub(crate) mod engines;
 pub(crate) mod model_server;
 pub(crate) mod service;

@@ -47,8 +47,13 @@ impl Served {
     pub(crate) fn start_with(caqtus: &Caqtus, words: &[&str]) -> Self {
         let mut all = vec!["serve", "--rate-limit", "100000"];
         all.extend(words);
+        Self::start_by(caqtus, caqtus.command(&all))
+    }
+
+    /// The same by a command of a test's own.
+    pub(crate) fn start_by(caqtus: &Caqtus, mut command: std::process::Command) -> Self {
         let log = std::fs::File::options().create(true).append(true).open(caqtus.path("service.log")).expect("a log");
-        let mut child = caqtus.command(&all).stdout(Stdio::piped()).stderr(log).spawn().expect("starts");
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("starts");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
         let address = line.trim().strip_prefix("listening on http://").and_then(|address| address.parse().ok());

@@ -8,7 +8,8 @@
 //!   said. It calls the same functions as the API's handler (`classes::page`, `classes::fetch`, …) and ends with
 //!   `visit.page(&service, "name.html", context! { … })`; rows go in as `Serde(rows)`.
 //! * A template is a file in `templates/`, embedded into the program; it begins with `{% extends "layout.html" %}` and fills
-//!   the blocks `title` and `content`. `client` (`name`, `role`), `csrf`, `flash` and `path` are always there. Everything is
+//!   the blocks `title` and `content`; `parts.html` has what several pages draw. `client` (`name`, `role`), `csrf`, `flash`,
+//!   `path`, `back` (the path with its query) and `theme` are always there. Everything is
 //!   escaped; nothing is marked `safe`. An undefined name is an error.
 //! * A form that changes something is sent with POST, holds `<input type="hidden" name="csrf" value="{{ csrf }}">`, and is
 //!   taken by [`Sent<T>`](Sent), which has checked that field. A writer sends the revision it has seen in a field of its own
@@ -19,20 +20,30 @@
 //!   nothing inline.
 
 mod assets;
-mod home;
+mod bugs;
+mod campaigns;
+mod catalogue;
+mod discoveries;
+mod engines;
 mod login;
+mod review;
+mod theme;
+mod view;
 
 use super::access::{self, Client};
 use super::problem::{Kind, Problem};
 use super::{Shared, extract};
+use crate::clock;
 use axum::Router;
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::uri::PathAndQuery;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use axum::routing::{get, post};
 use include_dir::{Dir, include_dir};
+use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::de::DeserializeOwned;
@@ -49,7 +60,28 @@ const FLASH_SECONDS: u32 = 30;
 
 pub(super) fn router() -> Router<Shared> {
     Router::new()
-        .route("/", get(home::home))
+        .route("/", get(catalogue::list))
+        .route("/classes/{name}", get(catalogue::class))
+        .route("/classes/{name}/proofs/{left}/{right}", get(catalogue::proof))
+        .route("/classes/{name}/release", post(catalogue::release))
+        .route("/classes/{name}/quarantine", post(catalogue::quarantine))
+        .route("/classes/{name}/withdraw", post(catalogue::withdraw))
+        .route("/classes/{name}/prove", post(catalogue::prove))
+        .route("/review", get(review::queue))
+        .route("/discoveries", get(discoveries::list))
+        .route("/discoveries/{id}", get(discoveries::discovery))
+        .route("/discoveries/{id}/seeds/{number}", get(discoveries::seed))
+        .route("/campaigns", get(campaigns::list).post(campaigns::start))
+        .route("/campaigns/{id}", get(campaigns::campaign))
+        .route("/campaigns/{id}/live", get(campaigns::live))
+        .route("/campaigns/{id}/stop", post(campaigns::stop))
+        .route("/bugs", get(bugs::list))
+        .route("/bugs/{id}", get(bugs::bug))
+        .route("/bugs/{id}/state", post(bugs::state))
+        .route("/bugs/{id}/notes", post(bugs::note))
+        .route("/bugs/{id}/bisect", post(bugs::bisect))
+        .route("/engines", get(engines::list).post(engines::install))
+        .route("/theme", post(theme::choose))
         .route("/login", get(login::form).post(login::enter))
         .route("/logout", post(login::leave))
         .route("/static/{name}", get(assets::asset))
@@ -59,6 +91,14 @@ pub(super) fn router() -> Router<Shared> {
 pub(super) fn templates() -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.add_filter("sql", |text: &str, clauses: Option<bool>| {
+        Value::from(Serde(view::sql::parts(text, clauses.unwrap_or_default())))
+    });
+    environment.add_filter("grouped", view::grouped);
+    environment.add_filter("moment", view::moment);
+    environment.add_filter("duration", view::duration);
+    environment.add_global("version", env!("CARGO_PKG_VERSION"));
+    environment.add_global("assets", assets::version());
     for file in TEMPLATES.files() {
         let (Some(name), Some(text)) = (file.path().to_str(), file.contents_utf8()) else { continue };
         environment.add_template(name, text)?;
@@ -71,30 +111,34 @@ pub(super) struct Visit {
     client: Client,
     flash: Option<String>,
     path: String,
+    /// The path with what is asked for.
+    back: String,
+    theme: &'static str,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Visit {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        Ok(Self::of(access::client(parts)?, &parts.headers, parts.uri.path()))
+        Ok(Self::of(access::client(parts)?, &parts.headers, &parts.uri))
     }
 }
 
 impl Visit {
-    fn of(client: Client, headers: &HeaderMap, path: &str) -> Self {
+    fn of(client: Client, headers: &HeaderMap, uri: &Uri) -> Self {
         let flash = access::cookie(headers, FLASH).filter(|text| !text.is_empty());
         let flash = flash.map(|text| percent_decode_str(text).decode_utf8_lossy().into_owned());
-        Self { client, flash, path: path.to_owned() }
+        let back = uri.path_and_query().map_or("/", PathAndQuery::as_str).to_owned();
+        Self { client, flash, path: uri.path().to_owned(), back, theme: theme::of(headers) }
     }
 
     /// The page.
     pub(super) fn page(self, service: &Shared, template: &str, with: Value) -> Result<Response, Problem> {
-        let Self { client, flash, path } = self;
+        let Self { client, flash, path, back, theme } = self;
         let said = flash.is_some();
         let context = context! {
             client => context! { name => client.name, role => client.role.name() },
-            csrf => client.csrf, flash, path, ..with
+            csrf => client.csrf, flash, path, back, theme, ..with
         };
         let text = service.templates.get_template(template).and_then(|template| template.render(context));
         let text = text.map_err(|error| anyhow::Error::from(error).context(format!("the page {template}")))?;
@@ -154,7 +198,7 @@ pub(super) async fn dress(State(service): State<Shared>, request: Request, next:
     let visit = (accepts.contains("text/html") && !path.starts_with("/api/"))
         .then(|| access::client(&parts).ok())
         .flatten()
-        .map(|client| Visit::of(client, &parts.headers, path));
+        .map(|client| Visit::of(client, &parts.headers, &parts.uri));
     let response = next.run(Request::from_parts(parts, body)).await;
     let (Some(visit), Some(problem)) = (visit, response.extensions().get::<Problem>().cloned()) else {
         return response;
@@ -173,5 +217,39 @@ pub(super) async fn dress(State(service): State<Shared>, request: Request, next:
             page
         }
         Err(_) => response,
+    }
+}
+
+/// A key for the form of a page: sent twice, it is done once.
+fn page_key() -> String {
+    format!("page-{:x}", clock::unix_nanos())
+}
+
+/// A name as a part of a path.
+fn segment(name: &str) -> String {
+    utf8_percent_encode(name, NON_ALPHANUMERIC).to_string()
+}
+
+/// A path with these fields, of which those that are empty are left out.
+fn link(path: &str, fields: &[(&str, &str)]) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(fields.iter().filter(|(_, value)| !value.is_empty()));
+    format!("{path}?{}", query.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_are_whole() {
+        let environment = templates().expect("templates that can be read");
+        assert!(environment.get_template("layout.html").is_ok());
+    }
+
+    #[test]
+    fn links_keep_what_is_asked_for() {
+        assert_eq!(link("/", &[("q", "a&b=c"), ("state", "")]), "/?q=a%26b%3Dc");
+        assert_eq!(segment("a/../b c"), "a%2F%2E%2E%2Fb%20c");
     }
 }
