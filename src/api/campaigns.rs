@@ -184,6 +184,13 @@ pub(super) async fn do_start(
     who: &str,
 ) -> Result<CampaignStarted, Problem> {
     request.checked(&service.data_dir)?;
+    if request.assumed {
+        // A class may come from any client, and what is not proven may name any function of a server, which reads and
+        // writes files.
+        let detail =
+            "members that are assumed, not proven, are used by `caqtus hunt --assumed` only, on the machine itself";
+        return Err(Kind::Forbidden.problem(detail));
+    }
     let spec = serde_json::to_value(&request).map_err(anyhow::Error::from)?;
     let seed = request.seed.unwrap_or_else(|| clock::unix_nanos() >> 1);
     let new = NewCampaign {

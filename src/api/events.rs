@@ -128,7 +128,7 @@ async fn stream(
     // The number goes out at once, so that a client that is cut off before anything happens misses nothing.
     let hello = Event::default().event("hello").id(after.to_string()).retry(retry).data("{}");
     let mut waiting = VecDeque::from([hello]);
-    if asked.is_some_and(|asked| asked + 1 < oldest) {
+    if asked.is_some_and(|asked| asked.saturating_add(1) < oldest) {
         waiting.push_back(
             Event::default().event("reset").data("{\"why\":\"older events are forgotten; read everything anew\"}"),
         );
