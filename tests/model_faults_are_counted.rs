@@ -21,7 +21,6 @@ fn request() -> Request {
         messages: vec![Message::system("Answer in JSON."), Message::user("Write SQL.")],
         temperature: Some(0.5),
         reasoning_effort: None,
-        candidates: 1,
         max_output_tokens: 64,
         answer_schema: schema(),
         sample: 0,
@@ -283,12 +282,11 @@ async fn a_missing_usage_is_unknown() {
 }
 
 #[tokio::test]
-async fn candidates_are_all_kept() {
+async fn choices_nobody_asked_for_are_kept() {
     let server = ModelServer::start(vec![Reply::ok(completion(&["a", "", "c"]))]).await;
-    let request = Request { candidates: 3, ..request() };
-    let exchange = live(config(&server)).complete(&request).await.expect("an answer");
+    let exchange = live(config(&server)).complete(&request()).await.expect("an answer");
     assert_eq!(exchange.texts, ["a", "", "c"]);
-    assert_eq!(server.seen()[0].json()["n"], 3);
+    assert_eq!(server.seen()[0].json()["n"], Value::Null);
 }
 
 #[tokio::test]

@@ -135,3 +135,29 @@ fn a_killed_program_or_server_loses_nothing() {
     child.wait().expect("ends");
     assert_eq!(totals(), before, "the server recovers");
 }
+
+#[test]
+fn a_server_that_shuts_down_is_waited_for() {
+    let caqtus = Caqtus::new();
+    let data = caqtus.path("data");
+    let runtime = || tokio::runtime::Runtime::new().expect("a runtime");
+    let first_runtime = runtime();
+    let first = first_runtime.block_on(Store::open(None, &data)).expect("the store");
+    // As after a program that was killed while it stopped the server: this way of stopping waits for those who are
+    // connected, and lets nobody else in.
+    let pid = read(&caqtus, "data/store/data/postmaster.pid");
+    kill("-TERM", pid.lines().next().and_then(|line| line.parse().ok()).expect("a number"));
+    let second = std::thread::spawn(move || {
+        runtime().block_on(async {
+            let store = Store::open(None, &data).await.expect("the store");
+            let totals = store.campaign_totals().await.expect("totals");
+            store.close().await;
+            totals
+        })
+    });
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(!second.is_finished(), "it waits");
+    first_runtime.block_on(first.close());
+    assert_eq!(second.join().expect("no panic"), (0, 0, 0));
+    assert!(servers(&caqtus).is_empty(), "the server is gone with the program");
+}

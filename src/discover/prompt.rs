@@ -167,7 +167,7 @@ mod tests {
         let caq = caq();
         let mut ask = ask(&caq);
         let bare = prompt.fill(&ask).expect("messages")[1].content.clone();
-        for part in [&caq.schema, &caq.sql, "`p1`: `Expr(t1: BOOLEAN)`", "Write 2 queries", "sqlite"] {
+        for part in [&caq.schema, &caq.sql, "`p1`: `Expr(t1: BOOLEAN)`", "Write 2 queries", "another idea", "sqlite"] {
             assert!(bare.contains(part), "{part} in {bare}");
         }
         assert!(!bare.contains("proven") && !bare.contains("failed") && !bare.contains("preference"), "{bare}");

@@ -212,14 +212,13 @@ impl Asker {
             failed: failures(turn.search),
             focus: settings.focus.as_deref(),
             dialect: settings.dbms.first().map_or("sqlite", String::as_str),
-            wanted: 1,
+            wanted: *candidates,
         };
         Ok(Request {
             model: model.clone(),
             messages: self.prompt.fill(&ask)?,
             temperature: *temperature,
             reasoning_effort: reasoning_effort.clone(),
-            candidates: *candidates,
             max_output_tokens: *output_tokens_max,
             answer_schema: answer::schema(),
             sample: turn.step,

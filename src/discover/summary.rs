@@ -1,6 +1,6 @@
 //! What a run came to: the output contract of `caqtus discover --json`.
 
-use crate::store::{CandidateTotal, CandidateVerdict, ClassState, Store, StoreError};
+use crate::store::{CandidateTotal, CandidateVerdict, ClassState, Costs, Store, StoreError, Tally};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,6 +44,10 @@ pub struct Summary {
     pub tokens: u64,
     /// What the model cost, in US dollars.
     pub usd: f64,
+    /// Tokens set aside, at the worst, for requests without an answer.
+    pub tokens_set_aside: u64,
+    /// What these may cost, in US dollars.
+    pub usd_set_aside: f64,
     /// Wall-clock time of this part of the run, in seconds.
     pub seconds: f64,
 }
@@ -83,12 +87,11 @@ impl Summary {
         if !similarities.is_empty() {
             summary.similarity = Some(similarities.iter().sum::<f64>() / similarities.len() as f64);
         }
-        let tally = store.exchange_tally(run).await?;
-        summary.tokens = tally.tokens;
+        let Costs { spent, set_aside } = store.exchange_costs(run).await?;
+        (summary.tokens, summary.tokens_set_aside) = (spent.tokens, set_aside.tokens);
         #[expect(clippy::cast_precision_loss, reason = "an amount for people")]
-        {
-            summary.usd = tally.micro_usd as f64 / 1e6;
-        }
+        let dollars = |tally: Tally| tally.micro_usd as f64 / 1e6;
+        (summary.usd, summary.usd_set_aside) = (dollars(spent), dollars(set_aside));
         Ok(summary)
     }
 }
@@ -115,7 +118,14 @@ impl fmt::Display for Summary {
             self.classes, self.members, self.released, self.quarantined
         )?;
         if self.tokens > 0 {
-            writeln!(f, "{} tokens, ${:.4}", self.tokens, self.usd)?;
+            writeln!(f, "{} tokens, ${:.4} spent", self.tokens, self.usd)?;
+        }
+        if self.tokens_set_aside > 0 {
+            writeln!(
+                f,
+                "at most {} tokens, ${:.4} set aside for requests without an answer",
+                self.tokens_set_aside, self.usd_set_aside
+            )?;
         }
         Ok(())
     }

@@ -174,7 +174,7 @@ pub fn worst_case(request: &Request, price: Option<Price>) -> Spent {
     let messages: u64 = request.messages.iter().map(|m| bytes(&m.content) + TOKENS_PER_MESSAGE).sum();
     let usage = Usage {
         input_tokens: messages + bytes(&request.answer_schema.to_string()) + TOKENS_PER_REQUEST,
-        output_tokens: u64::from(request.max_output_tokens) * u64::from(request.candidates.max(1)),
+        output_tokens: u64::from(request.max_output_tokens),
     };
     Spent { assumed_calls: 1, ..cost(usage, price) }
 }
@@ -339,9 +339,9 @@ mod tests {
     #[test]
     fn what_is_unknown_counts_at_the_worst() {
         let price = Some(Price { input_per_million: MicroUsd(1_000_000), output_per_million: MicroUsd(1_000_000) });
-        let request = crate::llm::Request { candidates: 3, ..request() };
+        let request = request();
         let worst = worst_case(&request, price);
-        assert!(worst.tokens >= 300 + request.messages.iter().map(|m| m.content.len() as u64).sum::<u64>());
+        assert!(worst.tokens >= 100 + request.messages.iter().map(|m| m.content.len() as u64).sum::<u64>());
         assert_eq!(worst.usd.0, worst.tokens, "a micro-dollar per token");
 
         let lost = Fault::TimedOut { attempt_ms: 1 }.after_one_attempt();

@@ -78,7 +78,7 @@ pub enum Fault {
         message: String,
     },
     /// The answer is larger than what is read of one.
-    #[error("the answer has more than {bytes_max} bytes; ask for fewer output tokens or candidates")]
+    #[error("the answer has more than {bytes_max} bytes; ask for fewer output tokens")]
     TooLong {
         /// The bound.
         bytes_max: usize,

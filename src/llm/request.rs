@@ -66,9 +66,7 @@ pub struct Request {
     pub temperature: Option<f64>,
     /// How much a reasoning model may think, in the endpoint's words.
     pub reasoning_effort: Option<String>,
-    /// How many answers are wanted (`n`). Endpoints may give fewer.
-    pub candidates: u32,
-    /// Bound on the tokens of each answer, thoughts included.
+    /// Bound on the tokens of the answer, thoughts included.
     pub max_output_tokens: u32,
     /// JSON schema of the answer.
     pub answer_schema: Value,
@@ -89,7 +87,6 @@ impl Request {
             messages,
             temperature,
             reasoning_effort,
-            candidates,
             max_output_tokens,
             answer_schema,
             sample,
@@ -100,7 +97,6 @@ impl Request {
             "messages": messages,
             "temperature": temperature,
             "reasoning_effort": reasoning_effort,
-            "candidates": candidates,
             "max_output_tokens": max_output_tokens,
             "answer_schema": answer_schema,
             "sample": sample,
@@ -153,7 +149,6 @@ pub(crate) mod tests {
             messages: vec![Message::system("You know SQL. Answer in JSON."), Message::user("Say \"x\"\nin SQL.")],
             temperature: Some(0.7),
             reasoning_effort: None,
-            candidates: 1,
             max_output_tokens: 100,
             answer_schema: crate::llm::answer::schema(),
             sample: 0,
@@ -164,7 +159,7 @@ pub(crate) mod tests {
     #[test]
     fn the_hash_is_stable() {
         // A fixed value: a change here makes every recording and every stored answer unknown.
-        assert_eq!(request().hash(), "41b39b2369d94d610ef9f82f01acd464");
+        assert_eq!(request().hash(), "8d3d8a074843792a526feb500ca491b8");
         let text = serde_json::to_string(&request()).expect("plain data");
         let back: Request = serde_json::from_str(&text).expect("what was just written");
         assert_eq!(back, request());
@@ -173,13 +168,12 @@ pub(crate) mod tests {
 
     #[test]
     fn the_hash_sees_everything_but_the_source_of_the_prompt() {
-        let changes: [fn(&mut Request); 9] = [
+        let changes: [fn(&mut Request); 8] = [
             |r| r.model.push('x'),
             |r| r.messages[1].content.push('x'),
             |r| r.messages[1].role = Role::Assistant,
             |r| r.temperature = None,
             |r| r.reasoning_effort = Some("low".into()),
-            |r| r.candidates = 2,
             |r| r.max_output_tokens = 101,
             |r| r.answer_schema = Value::Null,
             |r| r.sample = 1,

@@ -51,10 +51,6 @@ pub fn body(request: &Request, shape: Shape) -> Value {
         OutputLimit::MaxTokens => "max_tokens",
     };
     body[limit] = request.max_output_tokens.into();
-    // Endpoints that do not know `n` often refuse it even as 1, which is its default.
-    if request.candidates > 1 {
-        body["n"] = request.candidates.into();
-    }
     if let Some(temperature) = request.temperature {
         body["temperature"] = temperature.into();
     }

@@ -1,6 +1,6 @@
 //! Discoveries as people look at them: runs, their seeds, each step with what was asked and answered, and candidates.
 
-use super::{Store, StoreError};
+use super::{Costs, Store, StoreError, Tally};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -32,22 +32,11 @@ pub struct DiscoveryDetail {
     /// Candidates by verdict.
     pub verdicts: std::collections::BTreeMap<String, i64>,
     /// What answered requests cost.
-    pub spent: CostRow,
+    pub spent: Tally,
     /// What is set aside, at the worst, for requests without an answer.
-    pub set_aside: CostRow,
+    pub set_aside: Tally,
     /// Its classes, oldest first.
     pub classes: Vec<DiscoveryClass>,
-}
-
-/// What requests cost.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
-pub struct CostRow {
-    /// Calls.
-    pub calls: i64,
-    /// Tokens, in and out.
-    pub tokens: i64,
-    /// Millionths of a US dollar.
-    pub micro_usd: i64,
 }
 
 /// A class that a discovery made.
@@ -199,17 +188,7 @@ impl Store {
             id
         );
         let verdicts = verdicts.fetch_all(&self.pool).await?.into_iter().map(|row| (row.verdict, row.count)).collect();
-        let costs = sqlx::query!(
-            r#"SELECT (state = 'sent') AS "set_aside!", COALESCE(sum(calls), 0)::bigint AS "calls!",
-                   COALESCE(sum(tokens), 0)::bigint AS "tokens!", COALESCE(sum(micro_usd), 0)::bigint AS "micro_usd!"
-               FROM exchange WHERE run_id = $1 GROUP BY 1"#,
-            id
-        );
-        let (mut spent, mut set_aside) = (CostRow::default(), CostRow::default());
-        for row in costs.fetch_all(&self.pool).await? {
-            let cost = CostRow { calls: row.calls, tokens: row.tokens, micro_usd: row.micro_usd };
-            if row.set_aside { set_aside = cost } else { spent = cost }
-        }
+        let Costs { spent, set_aside } = self.exchange_costs(id).await?;
         let classes = sqlx::query_as!(
             DiscoveryClass,
             r#"SELECT name, state, members, similarity, findings, utc(created) AS "created!" FROM class

@@ -114,7 +114,7 @@ impl Cluster {
 
     /// Starts the server unless it runs. One that was killed may seem to live until its last processes are gone, and no
     /// other can start before.
-    fn ensure_running(&self) -> Result<(), StoreError> {
+    pub(super) fn ensure_running(&self) -> Result<(), StoreError> {
         let mut attempts = 0;
         while !self.answers() {
             match self.start() {

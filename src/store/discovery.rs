@@ -10,6 +10,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 use std::collections::{BTreeMap, BTreeSet};
+use utoipa::ToSchema;
 
 /// A seed of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -168,7 +169,7 @@ pub struct RunClass {
 }
 
 /// What requests cost.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Tally {
     /// Calls.
     pub calls: u64,
@@ -176,6 +177,15 @@ pub struct Tally {
     pub tokens: u64,
     /// Millionths of a US dollar.
     pub micro_usd: u64,
+}
+
+/// What the requests of a run come to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// What those cost that ended.
+    pub spent: Tally,
+    /// What those may cost, at the worst, that were sent and have no answer.
+    pub set_aside: Tally,
 }
 
 /// A run that this program works on. Nobody else can as long as the connection lives, which a kill ends too.
@@ -580,16 +590,20 @@ impl Store {
         Ok(rows.into_iter().map(|row| (row.outcome, natural(row.count))).collect())
     }
 
-    /// What the requests of a run cost, those without an answer at the worst.
-    pub async fn exchange_tally(&self, run: i64) -> Result<Tally, StoreError> {
-        let row = sqlx::query!(
-            r#"SELECT COALESCE(sum(calls), 0)::bigint AS "calls!", COALESCE(sum(tokens), 0)::bigint AS "tokens!",
-                   COALESCE(sum(micro_usd), 0)::bigint AS "micro_usd!"
-               FROM exchange WHERE run_id = $1"#,
+    /// What the requests of a run cost, and may cost.
+    pub async fn exchange_costs(&self, run: i64) -> Result<Costs, StoreError> {
+        let rows = sqlx::query!(
+            r#"SELECT (state = 'sent') AS "set_aside!", COALESCE(sum(calls), 0)::bigint AS "calls!",
+                   COALESCE(sum(tokens), 0)::bigint AS "tokens!", COALESCE(sum(micro_usd), 0)::bigint AS "micro_usd!"
+               FROM exchange WHERE run_id = $1 GROUP BY 1"#,
             run
-        )
-        .fetch_one(&self.pool)
-        .await?;
-        Ok(Tally { calls: natural(row.calls), tokens: natural(row.tokens), micro_usd: natural(row.micro_usd) })
+        );
+        let mut costs = Costs::default();
+        for row in rows.fetch_all(&self.pool).await? {
+            let tally =
+                Tally { calls: natural(row.calls), tokens: natural(row.tokens), micro_usd: natural(row.micro_usd) };
+            if row.set_aside { costs.set_aside = tally } else { costs.spent = tally }
+        }
+        Ok(costs)
     }
 }

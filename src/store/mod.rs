@@ -24,15 +24,14 @@ mod token;
 
 pub use audit::AuditRow;
 pub use browse::{
-    CandidateFilter, CandidateLine, CostRow, DiscoveryClass, DiscoveryDetail, DiscoveryLine, SeedDetail, SeedLine,
-    StepView,
+    CandidateFilter, CandidateLine, DiscoveryClass, DiscoveryDetail, DiscoveryLine, SeedDetail, SeedLine, StepView,
 };
 pub use bug::{BugChange, BugDetail, BugFilter, BugLine, BugState, FindingFilter, FindingLine, NoteRow};
 pub use campaign::{CampaignDetail, CampaignLine, CampaignRow, NewCampaign, OpenCampaign, SampleRow, Started};
 pub use class::{ClassState, ClassSummary, NewClass, NewProof, PutOutcome, StoredClass};
 pub use discovery::{
-    CandidateRow, CandidateTotal, CandidateVerdict, ExchangeOutcome, ExchangeRow, Run, RunClass, SeedRow, StepRow,
-    Stored, Tally,
+    CandidateRow, CandidateTotal, CandidateVerdict, Costs, ExchangeOutcome, ExchangeRow, Run, RunClass, SeedRow,
+    StepRow, Stored, Tally,
 };
 
 pub use event::{EventListener, EventRow};
@@ -41,6 +40,7 @@ pub use review::{ClassDetail, ClassFilter, ClassLine, QueuedClass, Withdrawal};
 pub use snippet::SnippetRow;
 pub use token::TokenRow;
 
+use crate::clock;
 use cluster::Cluster;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::{ConnectOptions as _, Connection as _, PgPool};
@@ -59,6 +59,12 @@ const SERVICE_CONNECTIONS_MAX: u32 = 16;
 /// The longest that a service waits for a connection, and for a statement.
 const SERVICE_WAIT_MS: u64 = 5_000;
 const SERVICE_STATEMENT_MS: u64 = 10_000;
+
+/// SQLSTATE of a server that starts or shuts down (<https://www.postgresql.org/docs/current/errcodes-appendix.html>),
+/// how long that is waited for, and the pause between attempts.
+const CANNOT_CONNECT_NOW: &str = "57P03";
+const READY_WAIT: Duration = Duration::from_mins(1);
+const READY_PAUSE: Duration = Duration::from_millis(200);
 
 /// Why the store cannot be used.
 #[derive(Debug, Error)]
@@ -219,7 +225,16 @@ impl Store {
         };
         let options =
             options.options([("search_path", "caqtus")]).application_name("caqtus").disable_statement_logging();
-        let mut first = options.connect().await.map_err(StoreError::Connect)?;
+        let deadline = clock::now() + READY_WAIT;
+        let mut first = loop {
+            match options.connect().await {
+                Err(error) if is_not_ready(&error, cluster.is_some()) && clock::now() < deadline => {
+                    tokio::time::sleep(READY_PAUSE).await;
+                    cluster.as_deref().map(Cluster::ensure_running).transpose()?;
+                }
+                result => break result.map_err(StoreError::Connect)?,
+            }
+        };
         let number: i32 = sqlx::query_scalar("SELECT current_setting('server_version_num')::int")
             .fetch_one(&mut first)
             .await
@@ -240,17 +255,25 @@ impl Store {
         Ok(Self { pool: pool.map_err(StoreError::Connect)?, cluster })
     }
 
-    /// Closes the connections, those of clones too, and stops the private server unless somebody else uses it.
     /// Whether the server answers.
     pub async fn is_there(&self) -> Result<(), StoreError> {
         sqlx::query_scalar!(r#"SELECT 1 AS "one!""#).fetch_one(&self.pool).await?;
         Ok(())
     }
 
-    /// Closes the connections, and stops the private server unless somebody else uses it.
+    /// Closes the connections, those of clones too, and stops the private server unless somebody else uses it.
     pub async fn close(self) {
         self.pool.close().await;
         drop(self.cluster);
+    }
+}
+
+/// Whether a server takes no connections yet, or none any more because it shuts down. A program that was killed while it
+/// stopped the private server leaves it so, and then the server is gone.
+fn is_not_ready(error: &sqlx::Error, private: bool) -> bool {
+    match error {
+        sqlx::Error::Database(error) => error.code().as_deref() == Some(CANNOT_CONNECT_NOW),
+        _ => private && matches!(error, sqlx::Error::Io(_)),
     }
 }
 

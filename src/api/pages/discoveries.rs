@@ -6,7 +6,7 @@ use crate::api::Shared;
 use crate::api::browse::{self, PageQuery};
 use crate::api::extract::{Filled, Path};
 use crate::api::problem::Problem;
-use crate::store::{CostRow, DiscoveryLine, StepView};
+use crate::store::{DiscoveryLine, StepView, Tally};
 use axum::extract::State;
 use axum::response::Response;
 use minijinja::context;
@@ -43,7 +43,7 @@ fn setting(config: &Value, path: &str) -> String {
     }
 }
 
-fn dollars(cost: CostRow) -> String {
+fn dollars(cost: Tally) -> String {
     format!("{}.{:04}", cost.micro_usd / 1_000_000, cost.micro_usd % 1_000_000 / 100)
 }
 

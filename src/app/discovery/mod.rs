@@ -19,7 +19,7 @@ use crate::llm::batch::Batches;
 use crate::llm::budget::{Ledger, Limits, MicroUsd, Price, Spent};
 use crate::llm::wire::Shape;
 use crate::llm::{Live, LiveConfig, Model, Recorder, Replay};
-use crate::store::{CandidateVerdict, ClassState, Store, Tally};
+use crate::store::{CandidateVerdict, ClassState, Costs, Store, Tally};
 use anyhow::{Context as _, bail};
 use request::{endpoint, limits, prices, seeds};
 use std::fmt::{self, Write as _};
@@ -165,13 +165,14 @@ impl Plan {
         let key = self.settings.key();
         let run = store.run_open(&key, &serde_json::to_value(&self.settings)?).await?;
         store.seed_put(run.id, 0, &self.seeds).await?;
-        let tally = store.exchange_tally(run.id).await?;
+        let costs = store.exchange_costs(run.id).await?;
         if let Some(mut endpoint) = self.endpoint.take() {
-            endpoint.calls_left = self.limits.calls.map(|limit| limit.saturating_sub(tally.calls));
+            endpoint.calls_left =
+                self.limits.calls.map(|limit| limit.saturating_sub(costs.spent.calls + costs.set_aside.calls));
             self.live = Some(Arc::new(Live::new(endpoint)?));
         }
         let discovery = Arc::new(Discovery {
-            proposer: self.proposer(tally)?,
+            proposer: self.proposer(costs)?,
             store: store.clone(),
             run,
             settings: self.settings.clone(),
@@ -183,13 +184,13 @@ impl Plan {
         progress.note(&format!("run {key}: {} seeds, {}", self.seeds.len(), self.settings.proposer));
         let end = self.work(&discovery, stop, progress).await?;
         let summary = Summary::read(store, discovery.run.id, start.elapsed()).await?;
-        let calls = store.exchange_tally(discovery.run.id).await?.calls;
-        let fruitless = self.fruitless(&summary, &end, calls);
+        let asked = store.exchange_costs(discovery.run.id).await? != Costs::default();
+        let fruitless = self.fruitless(&summary, &end, asked);
         Ok(Ended { summary, end, fruitless })
     }
 
     /// Why it means little that nothing was found, if so.
-    fn fruitless(&self, summary: &Summary, end: &End, calls: u64) -> Option<String> {
+    fn fruitless(&self, summary: &Summary, end: &End, asked: bool) -> Option<String> {
         if self.who == Who::Rules || summary.candidates + summary.duplicates > 0 {
             return None;
         }
@@ -202,11 +203,11 @@ impl Plan {
                 failures.join(", ")
             ));
         }
-        let early = *end == End::Stopped && calls > 0;
+        let early = *end == End::Stopped && asked;
         early.then(|| "stopped before the endpoint gave its first answer; the same command goes on".to_owned())
     }
 
-    fn proposer(&self, tally: Tally) -> anyhow::Result<Proposer> {
+    fn proposer(&self, costs: Costs) -> anyhow::Result<Proposer> {
         let files = self.environment.has_batch_files();
         let model: Option<Arc<dyn Model>> = match (&self.who, &self.live) {
             (Who::Rules, _) => return Ok(Proposer::Rules),
@@ -218,15 +219,18 @@ impl Plan {
             (Who::Live, Some(live)) => Some(live.clone()),
             _ => None,
         };
-        let spent =
-            Spent { usd: MicroUsd(tally.micro_usd), tokens: tally.tokens, calls: tally.calls, ..Spent::default() };
+        let spent = |tally: Tally| {
+            let Tally { calls, tokens, micro_usd } = tally;
+            Spent { usd: MicroUsd(micro_usd), tokens, calls, ..Spent::default() }
+        };
+        let ledger = Ledger { spent: spent(costs.spent), reserved: spent(costs.set_aside) };
         Ok(Proposer::Model(Box::new(Asker {
             model,
             prompt: self.prompt.clone(),
             asking: self.settings.asking.clone(),
             price: self.price,
             limits: self.limits,
-            ledger: Mutex::new(Ledger { spent, ..Ledger::default() }),
+            ledger: Mutex::new(ledger),
             permits: Semaphore::new(usize::from(self.in_flight)),
             pending: Mutex::default(),
             failures: AtomicU32::new(0),
@@ -356,11 +360,15 @@ impl Plan {
 
 fn money(discovery: &Discovery, limits: &Limits) -> String {
     let Proposer::Model(asker) = &discovery.proposer else { return String::new() };
-    let Spent { usd, calls, .. } = asker.ledger().spent;
-    match limits.usd {
-        Some(limit) => format!("  {calls} calls, {usd} of {limit}"),
-        None => format!("  {calls} calls, {usd}"),
+    let Ledger { spent, reserved } = *asker.ledger();
+    let mut text = format!("  {} calls, {} spent", spent.calls, spent.usd);
+    if reserved.usd > MicroUsd(0) {
+        let _ = write!(text, ", {} set aside", reserved.usd);
     }
+    if let Some(limit) = limits.usd {
+        let _ = write!(text, " of {limit}");
+    }
+    text
 }
 
 fn imported_text(from: &str, imported: &Imported) -> String {
