@@ -12,7 +12,7 @@ use crate::compare::Row;
 use crate::config::matches_glob;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::operator::Kind;
-use crate::sql::profile::{ColumnType, Profile, Switch};
+use crate::sql::profile::{ColumnType, JoinKeyword, Profile, Switch};
 use crate::sql::schema::Table;
 use crate::sql::snippet::Snippet;
 use crate::sql::types::{SqlType, Value};
@@ -96,7 +96,7 @@ pub struct Capabilities {
     /// The operators the engine knows.
     pub grammar: expr::Grammar,
     /// The join keywords the engine knows.
-    pub joins: Vec<String>,
+    pub joins: Vec<JoinKeyword>,
     /// Options for CREATE TABLE the engine knows.
     pub table_options: Vec<String>,
     /// Those for tables with a primary key.
@@ -143,7 +143,8 @@ impl Capabilities {
         let grammar = expr::Grammar::new(operators);
         let mut accepts = |sql: &str| rows(sql).is_some();
         let joins = profile.joins.iter().filter(|join| {
-            let on = if join.starts_with("CROSS") { "" } else { " ON a.c = b.c" };
+            let on = if join.takes_condition() { " ON a.c = b.c" } else { "" };
+            let join = join.text();
             accepts(&format!("SELECT 1 FROM (SELECT 1 AS c) AS a {join} (SELECT 1 AS c) AS b{on}"))
         });
         let joins = joins.cloned().collect();

@@ -65,11 +65,11 @@ impl QueryGenerator<'_> {
     }
 
     fn joined(&self, left: &TableInfo, right: &TableInfo, rng: &mut Rng) -> String {
-        let join = pick(rng, &self.capabilities.joins).map_or("JOIN", String::as_str);
+        let join = pick(rng, &self.capabilities.joins).cloned().unwrap_or_default();
         let sources = [(left, "a"), (right, "b")];
-        let mut out =
-            format!("SELECT {} FROM {} AS a {join} {} AS b", self.select_list(&sources, rng), left.name, right.name);
-        if !join.starts_with("CROSS") {
+        let list = self.select_list(&sources, rng);
+        let mut out = format!("SELECT {list} FROM {} AS a {} {} AS b", left.name, join.text(), right.name);
+        if join.takes_condition() {
             out.push_str(" ON ");
             let l = pick(rng, &left.columns);
             // Static types must fit.

@@ -10,6 +10,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use thiserror::Error;
 
+/// The keywords of a join, as in `LEFT JOIN`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct JoinKeyword(Arc<str>);
+
+impl JoinKeyword {
+    /// Whether ON and a condition follow the second table.
+    pub fn takes_condition(&self) -> bool {
+        !self.0.starts_with("CROSS")
+    }
+
+    /// The keywords.
+    pub fn text(&self) -> &Arc<str> {
+        &self.0
+    }
+}
+
+impl Default for JoinKeyword {
+    fn default() -> Self {
+        Self("JOIN".into())
+    }
+}
+
 /// How clients speak with an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -73,7 +96,7 @@ pub struct Profile {
     #[serde(default)]
     pub set_sees_changes: bool,
     /// Join keywords, repeated for a larger share.
-    pub joins: Vec<String>,
+    pub joins: Vec<JoinKeyword>,
     /// Options that may follow the definition of a table that no foreign key involves.
     pub table_options: Vec<String>,
     /// Options that may follow the definition of a table with a primary key.

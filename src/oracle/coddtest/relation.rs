@@ -109,10 +109,9 @@ impl<'a> RelationCase<'a> {
             let (relation, _, columns) = on.relation(rng);
             let other = on.scope_of(&columns, "a1");
             all.columns.extend(other.columns.into_iter().filter(comparable));
-            let keyword = pick(rng, &on.oracle.capabilities.joins).map_or("JOIN", String::as_str);
-            let crossed = keyword.starts_with("CROSS");
-            let condition = (!crossed).then(|| on.node(&all, on.truth(), 1, rng));
-            (Arc::from(keyword), relation, condition)
+            let keyword = pick(rng, &on.oracle.capabilities.joins).cloned().unwrap_or_default();
+            let condition = keyword.takes_condition().then(|| on.node(&all, on.truth(), 1, rng));
+            (keyword.text().clone(), relation, condition)
         });
         let filter = chance(rng, 60).then(|| on.node(&all, on.truth(), 2, rng));
         let grouped = chance(rng, 20);

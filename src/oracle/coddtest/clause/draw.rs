@@ -8,7 +8,6 @@ use crate::rng::{Rng, chance, pick};
 use crate::sql::operator::Kind;
 use crate::sql::types::SqlType;
 use rand::RngExt as _;
-use std::sync::Arc;
 
 /// Relations in a FROM clause, at most.
 const SOURCES_MAX: usize = 3;
@@ -96,10 +95,10 @@ fn sources(on: &CoddDatabase, count: usize, rng: &mut Rng) -> Vec<Source> {
         let join = (at > 0).then(|| {
             let before = scope(on, &all);
             let own = on.scope_of(&columns, &format!("a{at}"));
-            let keyword = pick(rng, &on.oracle.capabilities.joins).map_or("JOIN", String::as_str);
+            let keyword = pick(rng, &on.oracle.capabilities.joins).cloned().unwrap_or_default();
             let condition =
-                if keyword.starts_with("CROSS") { Condition::None } else { condition(on, &before, &own, rng) };
-            (Arc::from(keyword), condition)
+                if keyword.takes_condition() { condition(on, &before, &own, rng) } else { Condition::None };
+            (keyword.text().clone(), condition)
         });
         all.push(Source { relation, plain, join, columns });
     }
