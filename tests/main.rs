@@ -20,6 +20,7 @@ mod packages_are_whole;
 mod pages_work_in_a_browser;
 mod planted_bugs_are_reported;
 mod prover_evaluator_agrees_with_sqlite;
+mod queries_mean_what_they_say;
 mod same_seed_same_cases;
 mod service_demands_tokens;
 mod service_refuses_bad_input;

@@ -2,7 +2,7 @@
 
 use super::{COULD_NOT_RUN, Common};
 use crate::dbms::planted::Fault;
-use crate::oracle::{caq, coddtest, consistency};
+use crate::oracle::{caq, coddtest, consistency, spec};
 use crate::triage::finding;
 use clap::Args;
 use std::fmt::Write as _;
@@ -33,7 +33,7 @@ const OTHERS: [(&str, &[&str]); 3] = [
 ];
 
 /// Every fault that a hunt must report: by which oracle, and as what kind of finding.
-const REPORTED: [(Fault, &str, &str); 15] = [
+const REPORTED: [(Fault, &str, &str); 17] = [
     (Fault::DropRow, caq::NAME, "wrong-result"),
     (Fault::DuplicateRow, caq::NAME, "wrong-result"),
     (Fault::NullToZero, caq::NAME, "wrong-result"),
@@ -49,6 +49,8 @@ const REPORTED: [(Fault, &str, &str); 15] = [
     (Fault::GarbageBytes, consistency::NAME, "wrong-result"),
     (Fault::WrongCase, coddtest::NAME, "wrong-result"),
     (Fault::LostChange, coddtest::NAME, "wrong-result"),
+    (Fault::WrongAlike, spec::NAME, "wrong-result"),
+    (Fault::DropRow, spec::NAME, "wrong-result"),
 ];
 
 pub(super) fn run(args: &SelftestArgs) -> anyhow::Result<ExitCode> {
@@ -57,6 +59,7 @@ pub(super) fn run(args: &SelftestArgs) -> anyhow::Result<ExitCode> {
         (Fault::None, caq::NAME, None, BOTH),
         (Fault::None, consistency::NAME, None, BOTH),
         (Fault::None, coddtest::NAME, None, BOTH),
+        (Fault::None, spec::NAME, None, BOTH),
         (Fault::Flaky, caq::NAME, None, BOTH),
     ];
     hunts.extend(REPORTED.map(|(fault, oracle, kind)| (fault, oracle, Some(kind), BOTH)));
@@ -119,7 +122,7 @@ fn problem(
     ];
     // The baseline classes: on the linked version and with this seed no real bug shows in them. Few enough that the
     // cases meet every one, so that a fault that only some of them can show is not missed by chance.
-    if oracle == caq::NAME {
+    if [caq::NAME, spec::NAME].contains(&oracle) {
         words.extend(["--class", "tlp-*", "--class", "norec-*"]);
     }
     words.extend(flags);

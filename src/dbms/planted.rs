@@ -49,6 +49,9 @@ pub enum Fault {
     WrongCase,
     /// A change of a table whose condition has a subquery is not made.
     LostChange,
+    /// Whatever returns some rows and is more than a look at a table loses the greatest of them, so that all members of a
+    /// class are wrong alike.
+    WrongAlike,
 }
 
 /// One query in so many triggers the faults that end or stop the process, so that work precedes them.
@@ -106,6 +109,11 @@ impl<C: Connection> Planted<C> {
             Fault::Crash | Fault::Hang | Fault::InternalError => rare() && sql.starts_with("SELECT"),
             Fault::Flaky => self.queries.is_multiple_of(RARE),
             Fault::WornOut => filtered() && self.queries > MANY,
+            // Not what an assumption is checked by, with the number of its table's rows.
+            Fault::WrongAlike => {
+                ["(", " WHERE ", " JOIN ", " AS "].iter().any(|part| sql.contains(part))
+                    && !sql.contains(" AS d) FROM ")
+            }
             // Those of contexts and of folded values were decided above; changes are no queries.
             Fault::None
             | Fault::Picky
@@ -185,6 +193,10 @@ impl<C: Connection> Connection for Planted<C> {
                 for value in rows.iter_mut().flatten().filter(|v| **v == Value::Null) {
                     *value = Value::Int(0);
                 }
+            }
+            Fault::WrongAlike => {
+                rows.sort_by_cached_key(|row| format!("{row:?}"));
+                rows.pop();
             }
             Fault::WrongFolded | Fault::WrongStored | Fault::WrongByKey => falsify(&mut rows),
             Fault::PreviousRow => {

@@ -47,6 +47,18 @@ impl Grammar {
         self.by_result.is_empty()
     }
 
+    /// Those of these operators that satisfy a condition, each asked once.
+    #[must_use]
+    pub fn filtered(&self, keep: impl Fn(&Operator) -> bool) -> Self {
+        let mut asked: HashMap<*const Operator, bool> = HashMap::new();
+        let mut kept = |op: &Arc<Operator>| *asked.entry(Arc::as_ptr(op)).or_insert_with(|| keep(op));
+        let by_result = self.by_result.iter().filter_map(|(kind, peers)| {
+            let peers: Vec<Arc<Operator>> = peers.iter().filter(|op| kept(op)).cloned().collect();
+            (!peers.is_empty()).then_some((*kind, peers))
+        });
+        Self { by_result: by_result.collect() }
+    }
+
     /// Sorts the operators of a profile that the engine knows.
     pub fn new(operators: impl IntoIterator<Item = Operator>) -> Self {
         let mut by_result: HashMap<Kind, Vec<Arc<Operator>>> = HashMap::new();

@@ -59,6 +59,9 @@ pub fn rows(
     step: &Step,
     earlier: Rows,
 ) -> Result<Vec<Row>, EngineError> {
+    if let Some(evaluation) = &step.evaluation {
+        return evaluation.rows(step.sql.sql(), profile, earlier).map_err(EngineError::from);
+    }
     around(connection, profile, step, earlier, |connection, sql, mut changed| {
         changed.extend(connection.rows_bound(sql, &step.parameters)?);
         Ok(changed)
@@ -72,7 +75,7 @@ pub fn hash(
     step: &Step,
     earlier: Rows,
 ) -> Result<BagHash, EngineError> {
-    if !step.undone && step.parameters.is_empty() {
+    if !step.undone && step.parameters.is_empty() && step.evaluation.is_none() {
         return around(connection, profile, step, earlier, |connection, sql, _| connection.query(sql));
     }
     Ok(BagHash::of(&rows(connection, profile, step, earlier)?))
@@ -80,6 +83,9 @@ pub fn hash(
 
 /// The plan by which the engine would run a step's query; `None` where it does not say.
 pub fn plan(connection: &mut dyn Connection, profile: &Profile, step: &Step, earlier: Rows) -> Option<PlanTree> {
+    if step.evaluation.is_some() {
+        return None;
+    }
     let explained = around(connection, profile, step, earlier, |connection, sql, _| {
         connection.rows_bound(&plan::explain(profile, sql), &step.parameters)
     });

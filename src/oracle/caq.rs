@@ -69,7 +69,7 @@ impl CaqOracle {
     /// Selects the classes that can run on a target: written for its dialect, with assumptions it guarantees, and at
     /// least two members that are equivalent there and that `accepts` (a database's statements and a query) takes.
     /// Members without a proof are used only if `assumed` says so.
-    fn new(setting: Setting, accepts: Accepts) -> Self {
+    pub(super) fn new(setting: Setting, accepts: Accepts) -> Self {
         let Setting { capabilities, catalogue, assumed, snippet_percent, .. } = setting;
         let classes = catalogue.to_vec();
         let profile = capabilities.profile.clone();
@@ -239,19 +239,32 @@ impl Oracle for CaqOracle {
     }
 
     fn database<'a>(&'a self, rng: &mut Rng) -> Box<dyn TestDatabase + 'a> {
-        let class = &self.classes[rng.random_range(0..self.classes.len())];
-        let database = database(relations(&class.class), &self.capabilities, rng);
-        Box::new(CaqDatabase { oracle: self, class, database })
+        Box::new(self.generate(rng))
     }
 }
 
-struct CaqDatabase<'a> {
+impl CaqOracle {
+    /// Makes a database of a random class.
+    pub(super) fn generate(&self, rng: &mut Rng) -> CaqDatabase<'_> {
+        let class = &self.classes[rng.random_range(0..self.classes.len())];
+        let database = database(relations(&class.class), &self.capabilities, rng);
+        CaqDatabase { oracle: self, class, database }
+    }
+}
+
+/// A database of a class.
+pub(super) struct CaqDatabase<'a> {
     oracle: &'a CaqOracle,
     class: &'a UsableClass,
     database: Database,
 }
 
 impl CaqDatabase<'_> {
+    /// Its tables.
+    pub(super) fn tables(&self) -> &[TableInfo] {
+        &self.database.tables
+    }
+
     fn profile(&self) -> &Profile {
         &self.oracle.capabilities.profile
     }

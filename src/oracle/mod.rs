@@ -6,6 +6,7 @@
 pub mod caq;
 pub mod coddtest;
 pub mod consistency;
+pub mod spec;
 
 use crate::caq::class::OracleClass;
 use crate::generate::Capabilities;
@@ -128,7 +129,8 @@ pub struct Registration {
 }
 
 /// All oracles.
-pub const ALL: [Registration; 3] = [caq::REGISTRATION, consistency::REGISTRATION, coddtest::REGISTRATION];
+pub const ALL: [Registration; 4] =
+    [caq::REGISTRATION, consistency::REGISTRATION, coddtest::REGISTRATION, spec::REGISTRATION];
 
 /// The oracles of a hunt. Each database is of one of them, as often as its share says.
 pub struct Oracles(Vec<Box<dyn Oracle>>);

@@ -64,6 +64,9 @@ pub enum Unfit {
     /// A row has another number of values.
     #[error("a row has another number of values than columns")]
     Width,
+    /// The reference evaluator gives no rows that hold on every engine of the dialect.
+    #[error("the query has no meaning here: {0}")]
+    Undefined(String),
     /// A value cannot be written so that it reads back as itself.
     #[error("a value has no literal: {0}")]
     NoLiteral(String),

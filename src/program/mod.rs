@@ -4,9 +4,11 @@
 //! alike. A text may have [`Hole`]s, which are filled anew from an earlier step's rows whenever the program runs, so that
 //! a folded value is never of another state than the one that the program runs on.
 
+mod evaluation;
 mod fold;
 mod relation;
 
+pub use evaluation::{Evaluation, Meaning, Ready, constants, tables_of};
 pub use fold::{Column, Fold, Unfit};
 pub use relation::{Check, Direction, Relation};
 
@@ -173,6 +175,9 @@ pub struct Step {
     /// is part of the result.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undone: bool,
+    /// How its rows are computed, where the engine is not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluation: Option<Evaluation>,
 }
 
 impl Step {
@@ -183,7 +188,7 @@ impl Step {
 
     /// Empties it, keeping its memory.
     fn clear(&mut self) {
-        let Self { member, before, sql, parameters, after, switch, optional, undone } = self;
+        let Self { member, before, sql, parameters, after, switch, optional, undone, evaluation } = self;
         *member = 0;
         before.clear();
         sql.clear();
@@ -192,6 +197,7 @@ impl Step {
         *switch = None;
         *optional = false;
         *undone = false;
+        *evaluation = None;
     }
 
     /// Its texts, in the order in which they run.
@@ -201,7 +207,8 @@ impl Step {
 
     /// The steps whose rows it needs.
     fn sources(&self) -> impl Iterator<Item = usize> {
-        self.texts().flat_map(Text::holes).map(|hole| hole.step)
+        let tables = self.evaluation.iter().flat_map(|evaluation| evaluation.tables.iter().copied());
+        self.texts().flat_map(Text::holes).map(|hole| hole.step).chain(tables)
     }
 
     /// The same step for a program that has only some of the steps: `kept` are their former positions, its sources among
@@ -209,11 +216,11 @@ impl Step {
     #[must_use]
     pub fn moved(&self, kept: &[usize]) -> Self {
         let mut step = self.clone();
-        let Self { before, sql, after, .. } = &mut step;
-        for text in before.iter_mut().chain([sql]).chain(after) {
-            for hole in &mut text.holes {
-                hole.step = kept.iter().position(|at| *at == hole.step).unwrap_or_default();
-            }
+        let Self { before, sql, after, evaluation, .. } = &mut step;
+        let holes = before.iter_mut().chain([sql]).chain(after).flat_map(|text| &mut text.holes);
+        let tables = evaluation.iter_mut().flat_map(|evaluation| &mut evaluation.tables);
+        for source in holes.map(|hole| &mut hole.step).chain(tables) {
+            *source = kept.iter().position(|at| at == source).unwrap_or_default();
         }
         step
     }

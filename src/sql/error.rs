@@ -41,7 +41,7 @@ impl fmt::Display for ErrorClass {
             Self::Data => "data error",
             Self::Limit => "statement limit",
             Self::Unsupported => "unsupported feature",
-            Self::Unfit => "no constant",
+            Self::Unfit => "unfit",
             Self::Internal => "internal error",
             Self::ConnectionLost => "connection lost",
             Self::Crash => "crash",

@@ -3,7 +3,7 @@
 use super::finding::{Finding, FindingKind, FindingQuery, SeenRun, shell_word};
 use crate::interpret::StepResult;
 use crate::plan::diff::diff;
-use crate::program::{Check, Text};
+use crate::program::{Check, Text, constants};
 use crate::sql::profile::{Profile, Switch, Wire};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -21,6 +21,12 @@ pub fn script(queries: &[FindingQuery], at: usize, profile: &Profile) -> String 
     for (at, literal) in step.parameters.iter().enumerate() {
         // The form of SQLite's shell; elsewhere statements bind parameters. Writing to a string cannot fail.
         let _ = writeln!(out, ".parameter set ${} \"{}\"", at + 1, literal.replace('"', "\\\""));
+    }
+    if step.evaluation.is_some() {
+        let rows = queries[at].result.rows().and_then(constants);
+        let text = rows.map_or_else(|| "-- There are no rows.".to_owned(), |query| format!("{query};"));
+        let _ = writeln!(out, "-- The rows that it must return, whatever the plan:\n{text}");
+        return out;
     }
     let (begin, back) = if step.undone { (Some("BEGIN"), Some("ROLLBACK")) } else { (None, None) };
     let before = step.before.iter().chain([&step.sql]).map(filled);

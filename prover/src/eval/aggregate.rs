@@ -36,12 +36,18 @@ impl Machine<'_> {
         let as_double = *ty == Type::Double;
         match function {
             AggregateFunction::CountStar | AggregateFunction::Count => Ok(count(rows)),
-            AggregateFunction::Sum => number::sum(values, as_double),
+            AggregateFunction::Sum => {
+                let sum = number::sum(values, as_double)?;
+                self.note_number(&sum);
+                Ok(sum)
+            }
             AggregateFunction::Min => extreme(values, false),
             AggregateFunction::Max => extreme(values, true),
             AggregateFunction::Avg => {
                 let sum = number::sum(values, as_double)?;
-                number::arithmetic(ArithmeticOp::Div, Domain::Exact, &sum, &count(rows))
+                let average = number::arithmetic(ArithmeticOp::Div, Domain::Exact, &sum, &count(rows))?;
+                self.note_number(&average);
+                Ok(average)
             }
             AggregateFunction::Other(name) if name == SINGLE_VALUE => match values.as_slice() {
                 [value] => Ok(value.clone()),

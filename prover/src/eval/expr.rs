@@ -22,6 +22,7 @@ impl Machine<'_> {
                 self.spend()?;
                 let (a, b) = (self.value(a, env)?, self.value(b, env)?);
                 let result = number::arithmetic(*op, *domain, &a, &b)?;
+                self.note_number(&result);
                 if let Some(name) = number::dialect(*op, *domain, &a, &b).filter(|_| !result.is_null()) {
                     self.note_opaque(name);
                 }

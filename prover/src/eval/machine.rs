@@ -76,12 +76,13 @@ pub(super) struct Machine<'d> {
     fuel: Cell<u64>,
     caches: Vec<OnceCell<Vec<Row>>>,
     opaque: RefCell<BTreeSet<String>>,
+    inexact: Cell<bool>,
 }
 
 impl<'d> Machine<'d> {
     pub(super) fn new(db: &'d Database, seed: u64, fuel: u64, caches: usize) -> Self {
         let caches = (0..caches).map(|_| OnceCell::new()).collect();
-        Self { db, seed, fuel: Cell::new(fuel), caches, opaque: RefCell::default() }
+        Self { db, seed, fuel: Cell::new(fuel), caches, opaque: RefCell::default(), inexact: Cell::new(false) }
     }
 
     pub(super) fn into_opaque(self) -> BTreeSet<String> {
@@ -94,6 +95,17 @@ impl<'d> Machine<'d> {
         if !opaque.contains(name) {
             opaque.insert(name.to_owned());
         }
+    }
+
+    /// Notes a number that was computed.
+    pub(super) fn note_number(&self, number: &Value) {
+        if !matches!(number, Value::Int(_) | Value::Null) {
+            self.inexact.set(true);
+        }
+    }
+
+    pub(super) fn is_inexact(&self) -> bool {
+        self.inexact.get()
     }
 
     pub(super) fn spend(&self) -> Result<(), EvalError> {

@@ -79,6 +79,9 @@ pub struct Outcome {
     /// differently: `/` for a whole quotient that was cut, `%` for the sign of a remainder, `order of NULLs` for an
     /// order that rests on the place of NULLs and does not say it.
     pub opaque: BTreeSet<String>,
+    /// Whether arithmetic, a sum or an average gave a number that is not a whole one of 64 bits: engines may round it, or
+    /// not hold it.
+    pub inexact: bool,
 }
 
 /// A query made ready to run on many databases.
@@ -107,7 +110,8 @@ impl Prepared {
             rows = machine.sort(rows, &self.order, None)?.into_iter().map(|(_, row)| row).collect();
         }
         rows.iter_mut().for_each(|row| row.truncate(self.visible));
-        Ok(Outcome { rows, ordered: !self.order.is_empty(), opaque: machine.into_opaque() })
+        let inexact = machine.is_inexact();
+        Ok(Outcome { rows, ordered: !self.order.is_empty(), opaque: machine.into_opaque(), inexact })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
 use crate::hunt::protocol::{ExecutorConfig, Report, WorkerEnvironment};
 use crate::hunt::stats::Stats;
-use crate::oracle::{caq, coddtest, consistency};
+use crate::oracle::{caq, coddtest, consistency, spec};
 use clap::{Args, Subcommand, ValueEnum as _};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -318,6 +318,7 @@ fn hunt(
             ("catalogue", of(caq::NAME, Vec::new())),
             ("consistency", of(consistency::NAME, Vec::new())),
             ("coddtest", of(coddtest::NAME, Vec::new())),
+            ("spec", of(spec::NAME, Vec::new())),
         ]
     } else {
         vec![("chosen", ClassChoice { classes, ..ClassChoice::default() })]

@@ -96,8 +96,7 @@ fn sources(on: &CoddDatabase, count: usize, rng: &mut Rng) -> Vec<Source> {
             let before = scope(on, &all);
             let own = on.scope_of(&columns, &format!("a{at}"));
             let keyword = pick(rng, &on.oracle.capabilities.joins).cloned().unwrap_or_default();
-            let condition =
-                if keyword.takes_condition() { condition(on, &before, &own, rng) } else { Condition::None };
+            let condition = if keyword.takes_condition() { condition(on, &before, &own, rng) } else { Condition::None };
             (keyword.text().clone(), condition)
         });
         all.push(Source { relation, plain, join, columns });

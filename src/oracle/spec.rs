@@ -1,0 +1,266 @@
+//! The `spec` oracle: a query returns the rows that the prover's reference evaluator computes for it.
+//!
+//! The evaluator is an executable specification of SQL with bags and NULL. The other oracles compare what an engine says
+//! with what it says elsewhere, and miss a fault that is the same everywhere; this one sees it. Its queries are members of
+//! classes of the catalogue, proven or not, filled with expressions of the evaluator's language. What dialects define in
+//! different ways makes a case void, with the reason.
+
+use super::caq::{CaqDatabase, CaqOracle};
+use super::{Accepts, Case, Oracle, Registration, Setting, SharedCase, TestDatabase};
+use crate::caq::node::{Inner, Node};
+use crate::generate::{Capabilities, TableInfo};
+use crate::program::{Assumption, Evaluation, Meaning, Program, Ready, Relation, Step, tables_of};
+use crate::rng::Rng;
+use crate::sql::lex::tokens;
+use crate::sql::operator::{Kind, OpPiece, Operator};
+use crate::sql::profile::{ColumnType, Profile};
+use crate::sql::types::{SqlType, Value};
+use rand::RngExt as _;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Its name.
+pub const NAME: &str = "spec";
+
+/// How the program knows it.
+pub const REGISTRATION: Registration = Registration {
+    name: NAME,
+    about: "a query returns what the reference evaluator computes",
+    of_catalogue: true,
+    open: |setting, accepts| (!setting.catalogue.is_empty()).then(|| Box::new(Spec::new(setting, accepts)) as _),
+};
+
+/// Cases drawn until one has a meaning.
+const DRAWS: usize = 6;
+
+/// What the steps of a case are.
+const OBSERVED: &str = "the rows of a table";
+const QUERY: &str = "the query";
+const MEANING: &str = "what it means, by the reference evaluator";
+
+/// The oracle, for one target.
+struct Spec {
+    /// Makes the queries.
+    queries: CaqOracle,
+    profile: Arc<Profile>,
+}
+
+impl Spec {
+    fn new(setting: Setting, accepts: Accepts) -> Self {
+        let Setting { capabilities, catalogue, patterns, .. } = setting;
+        let profile = capabilities.profile.clone();
+        let capabilities = Arc::new(in_language(&capabilities));
+        // Nothing rests on a proof here.
+        let setting = Setting { capabilities, catalogue, assumed: true, patterns, snippet_percent: 0 };
+        Self { queries: CaqOracle::new(setting, accepts), profile }
+    }
+}
+
+/// What a target takes, without what the evaluator has no meaning for.
+fn in_language(capabilities: &Capabilities) -> Capabilities {
+    let profile = &capabilities.profile;
+    let int = class_type(SqlType::Int, profile);
+    let sample = format!("CREATE TABLE t(i {int}, s TEXT, r DOUBLE PRECISION, b BOOLEAN)");
+    let row = vec![Value::Int(1), Value::Text(b"a".to_vec()), Value::Real(1.5), Value::Bool(true)];
+    let rows = [row, vec![Value::Null; 4]];
+    let schema = tables_of(&sample).ok();
+    let has_meaning = |op: &Operator| {
+        let meaning = schema.as_ref().and_then(|schema| Meaning::over(schema, &over_sample(op), profile).ok());
+        // It may have none on this very row, as a sum that is no whole number.
+        meaning.is_some_and(|meaning| rows.iter().any(|row| meaning.rows(&[std::slice::from_ref(row)]).is_ok()))
+    };
+    let grammar = capabilities.grammar.filtered(has_meaning);
+    // Where any value is a condition, the evaluator wants a truth value still.
+    let profile = Arc::new(Profile { truth_of_any_value: false, ..(**profile).clone() });
+    Capabilities { profile, grammar, snippets: Vec::new(), ..capabilities.clone() }
+}
+
+/// A query that applies an operator to columns of the sample.
+fn over_sample(op: &Operator) -> String {
+    let name = |ty| match ty {
+        SqlType::Text => "s",
+        SqlType::Real => "r",
+        SqlType::Boolean => "b",
+        SqlType::Int | SqlType::Blob => "i",
+    };
+    let operands = op.operands.iter().map(|kind| {
+        let ty = match (kind, op.results.first()) {
+            (Kind::Typed(ty), _) | (Kind::Same, Some(Kind::Typed(ty))) => *ty,
+            _ => SqlType::Int,
+        };
+        Node::Column { level: 0, name: name(ty).into() }
+    });
+    let operands = operands.collect();
+    let column = op.pieces.iter().find_map(|piece| if let OpPiece::Column(ty) = piece { *ty } else { None });
+    let inner = Inner { level: 1, table: "t".into(), column: name(column.unwrap_or(SqlType::Int)).into() };
+    let inner = op.has_subquery().then_some(inner);
+    let mut sql = "SELECT ".to_owned();
+    Node::Operator { op: Arc::new(op.clone()), operands, inner }.render("q", &mut sql);
+    sql + " FROM t AS q"
+}
+
+/// A class's type as the evaluator is told it: that of the engine, without what only the engine knows.
+fn class_type(ty: SqlType, profile: &Profile) -> &str {
+    match ty {
+        SqlType::Int => profile.declared(&ColumnType::Class(ty)).split(' ').next().unwrap_or("INT"),
+        SqlType::Text => "TEXT",
+        SqlType::Real => "DOUBLE PRECISION",
+        SqlType::Boolean => "BOOLEAN",
+        SqlType::Blob => "BLOB",
+    }
+}
+
+impl Oracle for Spec {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn share(&self) -> u32 {
+        1
+    }
+
+    fn classes(&self) -> Vec<&str> {
+        self.queries.classes()
+    }
+
+    fn unused(&self) -> &BTreeMap<String, String> {
+        self.queries.unused()
+    }
+
+    fn database<'a>(&'a self, rng: &mut Rng) -> Box<dyn TestDatabase + 'a> {
+        Box::new(SpecDatabase { oracle: self, queries: self.queries.generate(rng) })
+    }
+}
+
+struct SpecDatabase<'a> {
+    oracle: &'a Spec,
+    queries: CaqDatabase<'a>,
+}
+
+impl TestDatabase for SpecDatabase<'_> {
+    fn oracle(&self) -> &'static str {
+        NAME
+    }
+
+    fn class(&self) -> &str {
+        self.queries.class()
+    }
+
+    fn may_drop(&self, table: &str, column: &str) -> bool {
+        self.queries.may_drop(table, column)
+    }
+
+    fn epochs(&self) -> &[Vec<String>] {
+        self.queries.epochs()
+    }
+
+    fn case<'a>(&'a self, rng: &mut Rng) -> SharedCase<'a> {
+        let mut draw = || SpecCase::new(self, self.queries.case(rng), |members| rng.random_range(0..members));
+        let mut case = draw();
+        for _ in 1..DRAWS {
+            if case.meaning.is_some() {
+                break;
+            }
+            case = draw();
+        }
+        Rc::new(case)
+    }
+}
+
+/// One of the queries of a case of a class, on what it reads.
+struct SpecCase<'a> {
+    on: &'a SpecDatabase<'a>,
+    queries: SharedCase<'a>,
+    /// The query's position among those of the class's case.
+    member: usize,
+    query: Step,
+    /// The tables that it names, and how the evaluator is told of them.
+    tables: Vec<&'a TableInfo>,
+    schema: String,
+    /// What it means, if it has a meaning.
+    meaning: Option<Arc<Meaning>>,
+}
+
+impl<'a> SpecCase<'a> {
+    fn new(on: &'a SpecDatabase<'a>, queries: SharedCase<'a>, choose: impl FnOnce(usize) -> usize) -> Self {
+        let mut program = Program::default();
+        queries.program(&mut program);
+        let member = choose(program.steps().len().max(1));
+        let query = program.steps().get(member).cloned().unwrap_or_default();
+        let words = tokens(query.sql.sql()).unwrap_or_default();
+        let is_named = |table: &TableInfo| words.iter().any(|token| token.is_word(&table.name));
+        let mut tables: Vec<&TableInfo> = Vec::new();
+        let mut schema = String::new();
+        for table in on.queries.tables().iter().filter(|table| is_named(table)) {
+            if tables.iter().any(|other| other.name == table.name) {
+                continue;
+            }
+            tables.push(table);
+            let profile = &on.oracle.profile;
+            let columns: Vec<String> =
+                columns(table).map(|(name, ty)| format!("{name} {}", class_type(ty, profile))).collect();
+            // Writing to a string does not fail.
+            let _ = write!(schema, "CREATE TABLE {}({}); ", table.name, columns.join(", "));
+        }
+        let meaning = Meaning::new(&schema, query.sql.sql(), &on.oracle.profile).ok().map(Arc::new);
+        Self { on, queries, member, query, tables, schema, meaning }
+    }
+}
+
+/// The columns whose values the evaluator knows: of a class's type, text byte by byte.
+fn columns(table: &TableInfo) -> impl Iterator<Item = (&str, SqlType)> {
+    let typed = table.columns.iter().filter(|column| column.binary);
+    typed.filter_map(|column| Some((&*column.name, column.ty.filter(|ty| *ty != SqlType::Blob)?)))
+}
+
+impl<'a> Case<'a> for SpecCase<'a> {
+    fn program(&self, into: &mut Program) {
+        for table in &self.tables {
+            let names: Vec<&str> = columns(table).map(|(name, _)| name).collect();
+            let observed = into.add_step(self.query.member, None);
+            // Writing to a string does not fail.
+            let _ = write!(observed.sql.sql_mut(), "SELECT {} FROM {}", names.join(", "), table.name);
+        }
+        let query = into.add_step(self.query.member, self.query.switch.clone());
+        query.sql.push_text(&self.query.sql);
+        let evaluated = into.add_step(self.query.member, None);
+        evaluated.sql.push_text(&self.query.sql);
+        evaluated.evaluation = Some(Evaluation {
+            schema: self.schema.clone(),
+            tables: (0..self.tables.len()).collect(),
+            ready: self.meaning.clone().map_or_else(Ready::default, Into::into),
+        });
+        into.add_check(Relation::EqualBag, [self.tables.len(), self.tables.len() + 1]);
+    }
+
+    fn describe(&self) -> Vec<String> {
+        self.queries.describe()
+    }
+
+    fn assumptions(&self, program: &Program, steps: &[usize]) -> Vec<Assumption> {
+        self.queries.assumptions(program, steps)
+    }
+
+    fn parts(&self) -> usize {
+        self.queries.parts()
+    }
+
+    fn smaller(&self, part: usize) -> Vec<SharedCase<'a>> {
+        let with = |queries| Rc::new(Self::new(self.on, queries, |_| self.member)) as SharedCase<'a>;
+        self.queries.smaller(part).into_iter().map(with).collect()
+    }
+
+    fn context(&self, step: &Step) -> Option<&str> {
+        Some(match &step.evaluation {
+            Some(_) => MEANING,
+            None if step.sql == self.query.sql => QUERY,
+            None => OBSERVED,
+        })
+    }
+
+    fn only_subquery(&self) -> Option<usize> {
+        self.queries.only_subquery()
+    }
+}

@@ -1,0 +1,39 @@
+//! A query returns what the reference evaluator computes for it.
+
+use crate::support::{Caqtus, engines};
+
+#[test]
+fn an_answer_that_is_wrong_everywhere_is_found_by_its_meaning_only() {
+    let caqtus = Caqtus::new();
+    let words = |oracle: &'static str| {
+        ["--dbms", "planted:wrong-alike", "--oracle", oracle, "--class", "norec-*", "--cases", "600", "--seed", "1"]
+    };
+    let (code, members) = caqtus.hunt(&words("caq"));
+    assert_eq!(code, 0, "members that are wrong alike agree: {members}");
+    let (code, meaning) = caqtus.hunt(&words("spec"));
+    assert_eq!(code, 1, "{meaning}");
+    let dir = caqtus.path(meaning["findings"][0]["dir"].as_str().expect("a directory"));
+    let script = std::fs::read_to_string(dir.join("repro.sql")).expect("repro.sql");
+    assert!(script.contains("(what it means, by the reference evaluator)"), "{script}");
+    assert!(script.contains("The rows that it must return, whatever the plan"), "{script}");
+    let id = meaning["findings"][0]["id"].as_str().expect("an id").to_owned();
+    let findings = dir.parent().expect("the campaign's").display().to_string();
+    let shows = caqtus.run(&["bug", "replay", &id, "--findings", &findings]);
+    assert_eq!(shows.status.code(), Some(1), "{}", String::from_utf8_lossy(&shows.stdout));
+    let agrees = caqtus.run(&["bug", "replay", &id, "--findings", &findings, "--dbms", "sqlite"]);
+    assert_eq!(agrees.status.code(), Some(0), "{}", String::from_utf8_lossy(&agrees.stdout));
+}
+
+#[test]
+fn most_members_have_a_meaning_on_every_engine() {
+    let caqtus = Caqtus::new();
+    let data = engines::data_dir().display().to_string();
+    let names = ["duckdb@1.4.5", "postgres@15.18", "postgres@18.4", "mariadb@10.11.5"];
+    let others = names.into_iter().filter_map(engines::engine);
+    for target in others.chain(["sqlite".to_owned()]) {
+        let words = ["--dbms", &target, "--oracle", "spec", "--class", "tlp-*", "--cases", "300", "--seed", "2"];
+        let (_, summary) = caqtus.hunt(&[&words[..], &["--data-dir", &data]].concat());
+        let count = |outcome: &str| summary["outcomes"][outcome].as_u64().unwrap_or_default();
+        assert!(count("pass") > count("skipped"), "{target}: {summary}");
+    }
+}
