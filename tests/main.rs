@@ -19,6 +19,7 @@ mod output_that_nobody_reads;
 mod packages_are_whole;
 mod pages_work_in_a_browser;
 mod planted_bugs_are_reported;
+mod private_engines_reach_no_files;
 mod prover_evaluator_agrees_with_sqlite;
 mod queries_mean_what_they_say;
 mod same_seed_same_cases;

@@ -109,7 +109,7 @@ impl Mysql {
         let data = programs::make_data(&programs, data_dir, &room)?;
         let socket = programs::socket(&room).display().to_string();
         let server = Revivable::new(room, move |room| programs::start(&programs, &data, room))?;
-        let options = OptsBuilder::new().user(Some("root")).socket(Some(socket)).prefer_socket(true);
+        let options = OptsBuilder::new().user(Some(programs::TESTER)).socket(Some(socket)).prefer_socket(true);
         Self::open(options, Some(server), "a private server", profile, limits)
     }
 

@@ -109,7 +109,7 @@ impl Postgres {
         let room = Room::open(data_dir, Account::choose(data_dir)?)?;
         let data = programs::make_cluster(&programs, data_dir, &room)?;
         let server = Revivable::new(room, move |room| programs::start(&programs, &data, room))?;
-        let options = PgConnectOptions::new_without_pgpass().socket(server.dir()).port(PORT).username("caqtus");
+        let options = PgConnectOptions::new_without_pgpass().socket(server.dir()).port(PORT).username(programs::TESTER);
         Self::open(options.database("postgres"), Some(server), "a private server", profile, limits)
     }
 

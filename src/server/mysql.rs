@@ -1,7 +1,8 @@
 //! Programs of MariaDB or MySQL, and a private server of them.
 
 use super::private::{Room, Server};
-use super::{Account, ServerError, command, find_program, postgres, succeed};
+use super::{Account, ServerError, command, file, find_program, postgres, succeed};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -70,6 +71,13 @@ pub fn socket(room: &Room) -> PathBuf {
     room.dir.join("sock")
 }
 
+/// Who tests: an account with rights on databases of ours only, so that no function of the server reaches a file.
+pub const TESTER: &str = "tester";
+
+/// Makes that account; a statement a line, run at each start.
+const MAKE_TESTER: &str =
+    "CREATE USER IF NOT EXISTS 'tester'@'localhost';\nGRANT ALL ON `caqtus\\_%`.* TO 'tester'@'localhost';\n";
+
 /// Settings that make a server fast whose data nobody needs. A server passes over a `loose` one that it does not know
 /// (<https://dev.mysql.com/doc/refman/8.0/en/option-modifiers.html>).
 const SETTINGS: [&str; 19] = [
@@ -117,6 +125,13 @@ pub fn start(programs: &Programs, data: &Path, room: &Room) -> Result<Server, Se
     let mut server = programs.command(&programs.server, room.account);
     server.arg(format!("--datadir={}", data.display())).arg(format!("--socket={}", socket(room).display()));
     server.arg(format!("--tmpdir={}", room.dir.display())).args(SETTINGS);
+    let script = room.dir.join("tester.sql");
+    fs::write(&script, MAKE_TESTER).map_err(file(&script))?;
+    server.arg(format!("--init-file={}", script.display()));
+    // Nothing is in it, for accounts that may read and write files.
+    let files = room.dir.join("files");
+    super::private_dir(&files, room.account)?;
+    server.arg(format!("--secure-file-priv={}", files.display()));
     let mut server = Server::start(server, room)?;
     postgres::wait(&mut server, "the server", &socket(room))?;
     Ok(server)

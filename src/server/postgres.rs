@@ -1,7 +1,7 @@
 //! PostgreSQL's programs, and a private server of them.
 
 use super::private::{Room, START_MAX, Server};
-use super::{ServerError, command, succeed};
+use super::{ServerError, command, file, succeed};
 use crate::clock;
 use std::fs;
 use std::os::unix::net::UnixStream;
@@ -11,6 +11,14 @@ use std::time::Duration;
 
 /// The port, which only names the socket.
 pub const PORT: u16 = 5432;
+
+/// Who tests: a role without any right beyond its own database, so that no function of the server reaches a file or another
+/// program.
+pub const TESTER: &str = "tester";
+
+/// Makes that role, and gives it the database in which everything happens. A statement a line, as a server for a single user
+/// reads them.
+const MAKE_TESTER: &str = "CREATE ROLE tester LOGIN\nALTER DATABASE postgres OWNER TO tester\n";
 
 /// PostgreSQL's programs and their version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +86,13 @@ pub fn make_cluster(programs: &Programs, data_dir: &Path, room: &Room) -> Result
     room.data(data_dir, &program, |data| {
         let mut initdb = command(&program, room.account);
         initdb.args(["-U", "caqtus", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"]).arg(data);
-        succeed(&mut initdb)
+        succeed(&mut initdb)?;
+        let script = room.dir.join("tester.sql");
+        fs::write(&script, MAKE_TESTER).map_err(file(&script))?;
+        let input = fs::File::open(&script).map_err(file(&script))?;
+        let mut single = command(&programs.dir.join("postgres"), room.account);
+        single.arg("--single").arg("-D").arg(data).args(["-c", "exit_on_error=on", "-c", "fsync=off", "postgres"]);
+        succeed(single.stdin(input))
     })
 }
 

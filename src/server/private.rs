@@ -24,6 +24,9 @@ const BYTES_MIN: u64 = 400 << 20;
 /// How long a server may take until it answers.
 pub const START_MAX: Duration = Duration::from_secs(20);
 
+/// Counts the forms of what is made before a server starts, so that no copy of an older form is used.
+const DATA_FORM: u32 = 2;
+
 /// Servers that this program has started.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
@@ -94,7 +97,7 @@ impl Room {
         let data = self.dir.join("data");
         // Another build of the program may want other data.
         let modified = fs::metadata(program).map(|m| (m.len(), m.mtime())).unwrap_or_default();
-        let name = super::name_of(&program.join(format!("{modified:?}")));
+        let name = super::name_of(&program.join(format!("{modified:?} {DATA_FORM}")));
         let template = template_dir(data_dir).join(name);
         let mut copy = super::command(Path::new("cp"), self.account);
         if template.exists() && super::succeed(copy.arg("-a").arg(&template).arg(&data)).is_ok() {

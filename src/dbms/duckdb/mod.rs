@@ -27,14 +27,15 @@ use std::time::{Duration, Instant};
 /// How often the watching thread looks.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Run when a database is opened. Nothing is fetched from anywhere, and a query that needs more memory fails rather than
-/// this process.
-const OPEN: [&str; 5] = [
+/// Run when a database is opened. Nothing is fetched from anywhere, no file is read or written, and a query that needs more
+/// memory fails rather than this process.
+const OPEN: [&str; 6] = [
     "SET threads = 1",
     "SET memory_limit = '1GB'",
     "SET temp_directory = ''",
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
+    "SET enable_external_access = false",
 ];
 
 /// A connection to an in-memory database of one DuckDB library.
