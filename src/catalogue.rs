@@ -3,6 +3,7 @@
 use crate::caq::class::{ClassError, ClassText, OracleClass, read_classes};
 use crate::caq::proof::{Pair, Record, RecordError, Stale, attach, parse_records};
 use crate::config::{CatalogueSource, matches_glob};
+use crate::sql::lex::{Token, tokens};
 use crate::sql::profile::{Profile, ProfileError};
 use crate::sql::snippet::{Snippet, SnippetError};
 use include_dir::{Dir, include_dir};
@@ -61,6 +62,23 @@ pub fn dialects() -> Vec<String> {
     let names = files.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
     let names = names.filter_map(|path| path.file_stem()?.to_str()).filter(|name| !name.ends_with("-operators"));
     names.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Names before a parenthesis in the operators of the shipped profiles, in lower case: the functions that hunts call anyway,
+/// and some keywords.
+pub fn called_by_profiles() -> Result<BTreeSet<String>, ProfileError> {
+    let mut names = BTreeSet::new();
+    for dialect in dialects() {
+        for operator in &profile(&dialect)?.operators {
+            let Ok(all) = tokens(&operator.sql) else { continue };
+            let pairs = all.windows(2).filter_map(|pair| match pair {
+                [Token::Word(name), Token::Symbol('(')] => Some(name.to_lowercase()),
+                _ => None,
+            });
+            names.extend(pairs);
+        }
+    }
+    Ok(names)
 }
 
 /// What every shipped profile guarantees.

@@ -224,17 +224,20 @@ fn a_crash_of_postgres_is_told_and_survived() {
     let caqtus = Caqtus::new();
     let mut connection = open("postgres", &caqtus.path("data"));
     let db = connection.as_mut();
-    // An internal function under another signature reads what is no pointer.
-    db.execute("CREATE FUNCTION boom(INTEGER) RETURNS INTEGER LANGUAGE internal STRICT AS 'textlen'").expect("creates");
-    let error = db.rows("SELECT boom(7)").expect_err("crashes");
+    let backend = |db: &mut dyn Connection| {
+        let pid = db.rows("SELECT pg_backend_pid()").expect("runs");
+        let Value::Int(pid) = pid[0][0] else { panic!("{pid:?}") };
+        u32::try_from(pid).expect("a process")
+    };
+    // What a wrong address leads to.
+    kill("-SEGV", backend(db));
+    let error = (0..100).find_map(|_| db.rows("SELECT pg_sleep(0.01)").err()).expect("crashes");
     assert_eq!(error.class, ErrorClass::Crash, "{error}");
     assert!(error.message.contains("signal 11"), "{error}");
     db.reset().expect("comes back");
     assert_eq!(db.rows("SELECT 1").expect("runs"), [[Value::Int(1)]]);
     // A backend that somebody ends is no crash.
-    let pid = db.rows("SELECT pg_backend_pid()").expect("runs");
-    let Value::Int(pid) = pid[0][0] else { panic!("{pid:?}") };
-    kill("-TERM", u32::try_from(pid).expect("a process"));
+    kill("-TERM", backend(db));
     let lost = (0..100).find_map(|_| db.rows("SELECT pg_sleep(0.01)").err()).expect("the connection ends");
     assert_eq!(lost.class, ErrorClass::ConnectionLost, "{lost}");
     db.reset().expect("comes back");
@@ -245,11 +248,21 @@ fn a_killed_server_is_started_again() {
     for target in postgres_and_mariadb() {
         let caqtus = Caqtus::new();
         let mut connection = open(&target, &caqtus.path("data"));
-        let asked = if target == "postgres" { "SHOW data_directory" } else { "SELECT @@datadir" };
+        let asked = if target == "postgres" { "SELECT pg_backend_pid()" } else { "SELECT @@datadir" };
         let rows = connection.rows(asked).expect("runs");
-        let Value::Text(data) = &rows[0][0] else { panic!("{rows:?}") };
-        let room = Path::new(std::str::from_utf8(data).expect("a path")).parent().expect("a parent").join("pid");
-        let server = std::fs::read_to_string(room).expect("the server's number").trim().parse().expect("a number");
+        let server = match &rows[0][0] {
+            // The server is what started the process that serves a connection.
+            Value::Int(backend) => {
+                let status = std::fs::read_to_string(format!("/proc/{backend}/status")).expect("a process");
+                status.lines().find_map(|line| line.strip_prefix("PPid:")).expect("its parent").to_owned()
+            }
+            Value::Text(data) => {
+                let data = Path::new(std::str::from_utf8(data).expect("a path"));
+                std::fs::read_to_string(data.with_file_name("pid")).expect("the server's number")
+            }
+            other => panic!("{other:?}"),
+        };
+        let server = server.trim().parse().expect("a number");
         kill("-KILL", server);
         let lost = (0..1500).find_map(|_| {
             std::thread::sleep(Duration::from_millis(10));

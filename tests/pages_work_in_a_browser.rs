@@ -13,7 +13,8 @@ use caqtus::dbms::Connection as _;
 use caqtus::dbms::sqlite::Sqlite;
 use caqtus::plan::PlanTree;
 use caqtus::store::{
-    CandidateRow, CandidateVerdict, ClassState, ExchangeOutcome, ExchangeRow, NewClass, NewProof, StepRow, Store, Tally,
+    CandidateRow, CandidateVerdict, CheckedBy, ClassState, ExchangeOutcome, ExchangeRow, NewClass, NewProof, StepRow,
+    Store, Tally,
 };
 use caqtus::triage::bisect::{Bisection, Seen};
 use prover::Certificate;
@@ -83,7 +84,8 @@ fn put(caqtus: &Caqtus, glob: &str, quarantined: bool) -> Vec<String> {
                     "unusable": { "duckdb": "no such function" },
                 });
                 let state = ClassState::Quarantined;
-                assert!(store.class_checked(&class.name, &put.hash, state, &evidence).await.expect("checked"));
+                let by = CheckedBy { who: "somebody", job: None };
+                assert!(store.class_checked(&class.name, &put.hash, state, &evidence, by).await.expect("checked"));
             }
         }
         store.close().await;

@@ -87,6 +87,50 @@ fn without_a_token_that_counts_nothing_is_answered() {
 }
 
 #[test]
+fn who_loses_a_token_hears_no_more() {
+    use std::io::{Read as _, Write as _};
+    let caqtus = Caqtus::new();
+    let tokens = [token(&caqtus, "eve", "viewer", &[]), token(&caqtus, "old", "viewer", &["--expires", "6s"])];
+    let served = Served::start_with(&caqtus, &["--listen", "0.0.0.0:0"]);
+    let streams = tokens.map(|secret| {
+        let mut stream = served.connect();
+        let head = format!("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {secret}\r\n\r\n");
+        stream.write_all(head.as_bytes()).expect("sent");
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(30))).expect("a time limit");
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).expect("an answer");
+        assert_eq!(&first, b"HTTP/1.1 200");
+        stream
+    });
+    succeed(&caqtus, 0, &["token", "revoke", "eve"]);
+    for mut stream in streams {
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).expect("the stream ends");
+        assert!(rest.contains("event: hello"), "{rest}");
+    }
+    served.stop();
+}
+
+#[test]
+fn behind_tls_no_cookie_is_sent_in_the_open() {
+    let caqtus = Caqtus::new();
+    let secret = token(&caqtus, "eve", "viewer", &[]);
+    let entered = |words: &[&str]| {
+        let served = Served::start_with(&caqtus, words);
+        let form = [("Content-Type", "application/x-www-form-urlencoded")];
+        let entered = served.send("POST", "/login", &form, &format!("token={secret}"));
+        let cookies: Vec<String> =
+            entered.headers.into_iter().filter(|(name, _)| name == "set-cookie").map(|c| c.1).collect();
+        assert!(cookies.len() > 1, "{cookies:?}");
+        served.stop();
+        cookies
+    };
+    let public = ["--listen", "127.0.0.1:0", "--require-tokens", "--public-url", "https://caqtus.example"];
+    assert!(entered(&public).iter().all(|cookie| cookie.contains("; Secure")));
+    assert!(entered(&public[..3]).iter().all(|cookie| !cookie.contains("Secure")));
+}
+
+#[test]
 fn secrets_are_in_no_log() {
     let caqtus = Caqtus::new();
     let secret = token(&caqtus, "eve", "viewer", &[]);

@@ -34,6 +34,47 @@ fn refused(answer: &Answer, what: &str) {
     }
 }
 
+/// Classes that can be read, and not be kept: with characters that no text has, with texts without a bound, and with
+/// functions that nobody knows.
+fn unusable_classes() -> Vec<String> {
+    let long = "x".repeat(50_000);
+    let class = |fields: &str, schema: &str, condition: &str| {
+        format!(
+            "[[class]]\nname = 'x'\n{fields}\nschema = {schema}\nmembers = ['SELECT t.a FROM t', \"SELECT t.a FROM t WHERE \
+             {condition}\"]\n"
+        )
+    };
+    let plain = "'CREATE TABLE t(a INT)'";
+    let mut all = Vec::new();
+    for fields in [
+        r#"about = "\u0000""#.to_owned(),
+        r#"origin = "\u001b[2J""#.to_owned(),
+        r#"dialects = ["\u0000"]"#.to_owned(),
+        format!("origin = '{long}'"),
+        format!("about = '{long}'"),
+        format!("dialects = ['{long}']"),
+    ] {
+        all.push(class(&fields, plain, "TRUE"));
+    }
+    all.push(class("", plain, r"t.a = '\u0000'"));
+    all.push(class("", r#""CREATE TABLE t(a INT CHECK (a <> '\u0007'))""#, "TRUE"));
+    all.push(class("", plain, &format!("t.a IN ({}1)", "1, ".repeat(100_000))));
+    for call in [
+        "lo_export(1, '/tmp/x') = 1",
+        "length(pg_read_file('/etc/passwd')) > 0",
+        "LOAD_FILE('/etc/passwd') IS NULL",
+        "load_extension('x') IS NULL",
+        "length(readfile('x')) > 0",
+        "pg_catalog.pg_sleep(1) IS NULL",
+        "t.a IN (SELECT s.a FROM pg_ls_dir('/') AS s(a))",
+        "EXISTS (SELECT 1 FROM read_csv('/etc/passwd') AS s(a) WHERE s.a = t.a)",
+    ] {
+        all.push(class("", plain, call));
+    }
+    all.push(class("", "'CREATE TABLE t(a INT CHECK (lo_unlink(a) = 1))'", "TRUE"));
+    all
+}
+
 #[test]
 fn every_route_refuses_what_it_cannot_use_and_stores_nothing() {
     let caqtus = Caqtus::new();
@@ -137,6 +178,20 @@ fn every_route_refuses_what_it_cannot_use_and_stores_nothing() {
 }
 
 #[test]
+fn classes_that_cannot_be_kept_are_refused_and_nothing_is_noted() {
+    let caqtus = Caqtus::new();
+    let served = Served::start(&caqtus);
+    for bad in unusable_classes() {
+        let answer = served.send("POST", "/api/v1/import", &[("Content-Type", "application/toml")], &bad);
+        refused(&answer, &bad.chars().take(400).collect::<String>());
+    }
+    for list in ["classes", "audit", "jobs"] {
+        assert_eq!(served.get(&format!("/api/v1/{list}")).expect(200)["items"], json!([]), "{list}");
+    }
+    served.stop();
+}
+
+#[test]
 fn a_page_shows_what_was_sent_as_text_and_takes_only_its_own_forms() {
     let caqtus = Caqtus::new();
     let served = Served::start(&caqtus);
@@ -191,7 +246,107 @@ fn clients_that_are_slow_or_broken_hold_up_nobody() {
             .starts_with("HTTP/1.1 4")
     );
     assert_eq!(served.get("/readyz").status, 200);
+    // As many bodies that are not sent as there may be requests at once.
+    let bodies: Vec<_> = (0..100)
+        .map(|_| {
+            use std::io::Write as _;
+            let mut stream = served.connect();
+            let head = "POST /api/v1/import HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/toml\r\n\
+                        Content-Length: 1000\r\n\r\n[[class]]";
+            stream.write_all(head.as_bytes()).expect("sent");
+            stream
+        })
+        .collect();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    for path in ["/healthz", "/readyz", "/api/v1/classes"] {
+        assert_eq!(served.get(path).status, 200, "{path}");
+    }
+    // Each is told that it takes too long.
+    for mut stream in bodies {
+        use std::io::Read as _;
+        let mut said = String::new();
+        stream.read_to_string(&mut said).expect("an answer");
+        assert!(said.starts_with("HTTP/1.1 408"), "{said}");
+    }
     // The service ends all the same.
     served.stop();
     drop(open);
+}
+
+#[test]
+fn a_number_that_no_event_has_yet_is_set_right() {
+    use std::io::{BufRead as _, Write as _};
+    let caqtus = Caqtus::new();
+    put_classes(&caqtus, &["tlp-where"]);
+    let served = Served::start(&caqtus);
+    let first = |last: &str| {
+        let mut stream = served.connect();
+        let head = format!("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: {last}\r\n\r\n");
+        stream.write_all(head.as_bytes()).expect("sent");
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(2))).expect("a time limit");
+        let lines = std::io::BufReader::new(stream).lines();
+        lines.map_while(Result::ok).filter(|line| line.starts_with("event: ") || line.starts_with("id: ")).collect()
+    };
+    let (known, future): (Vec<String>, Vec<String>) = (first("0"), first("9223372036854775807"));
+    assert!(!known.contains(&"event: reset".to_owned()), "{known:?}");
+    assert!(future.contains(&"event: reset".to_owned()), "{future:?}");
+    assert!(
+        !future.iter().any(|line| line.contains("9223372036854775807")),
+        "it goes on from where we are: {future:?}"
+    );
+    served.stop();
+}
+
+#[test]
+fn a_member_of_any_length_can_be_withdrawn() {
+    let caqtus = Caqtus::new();
+    let served = Served::start(&caqtus);
+    // Digits that do not repeat, so that no compression makes them short.
+    let mut state = 1_u64;
+    let digits: String = (0..2_000)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40).to_string()
+        })
+        .collect();
+    let text = format!(
+        "[[class]]\nname = 'long'\nschema = 'CREATE TABLE t(a TEXT)'\nmembers = ['SELECT t.a FROM t', 'SELECT t.a FROM t WHERE \
+         TRUE', \"SELECT t.a FROM t WHERE t.a = '{digits}'\"]\n"
+    );
+    served.send("POST", "/api/v1/import", &[("Content-Type", "application/toml")], &text).expect(202);
+    let tag = served.get("/api/v1/classes/long").header("etag").expect("a tag").to_owned();
+    let why = json!({ "why": "it is wrong" });
+    served.post("/api/v1/classes/long/members/3/withdraw", &[("If-Match", &tag)], &why).expect(200);
+    let imported = served.send("POST", "/api/v1/import", &[("Content-Type", "application/toml")], &text).expect(202);
+    assert_eq!(imported["classes"][0]["changed"], false, "it stays out: {imported}");
+    served.stop();
+}
+
+#[test]
+fn what_a_proxy_passes_on_is_not_from_this_machine() {
+    let caqtus = Caqtus::new();
+    let served = Served::start(&caqtus);
+    for header in ["Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Real-IP", "Via"] {
+        let answer = served.send("GET", "/api/v1/classes", &[(header, "for=10.0.0.1")], "");
+        refused(&answer, header);
+        assert!(answer.status == 403 && answer.body.contains("--require-tokens"), "{header}: {}", answer.body);
+    }
+    served.stop();
+    let served = Served::start_with(&caqtus, &["--listen", "127.0.0.1:0", "--require-tokens"]);
+    assert_eq!(served.get("/api/v1/classes").status, 401);
+    assert_eq!(served.send("GET", "/api/v1/classes", &[("X-Forwarded-For", "10.0.0.1")], "").status, 401);
+    served.stop();
+}
+
+#[test]
+fn every_answer_is_described() {
+    let caqtus = Caqtus::new();
+    let served = Served::start(&caqtus);
+    let described = served.get("/api/v1/openapi.json").expect(200);
+    for file in ["classes.toml", "proofs.jsonl"] {
+        let status = served.get(&format!("/api/v1/export/{file}?name=none")).status;
+        let known = &described["paths"][format!("/api/v1/export/{file}")]["get"]["responses"];
+        assert!(known[status.to_string()].is_object(), "{file}: {status}");
+    }
+    served.stop();
 }

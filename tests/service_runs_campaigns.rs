@@ -93,7 +93,7 @@ fn findings_arrive_while_the_hunt_runs_and_the_bug_is_worked_through() {
     let path = format!("/api/v1/bugs/{bug}");
     let read = served.get(&path);
     let tag = read.header("etag").expect("a tag").to_owned();
-    let smallest = read.expect(200)["smallest"].as_str().expect("a finding").to_owned();
+    let smallest = read.expect(200)["smallest"].as_i64().expect("a finding");
     let reported = |said: &Value, tag: &str| {
         let headers = [("Content-Type", "application/json"), ("If-Match", tag)];
         served.send("PUT", &format!("{path}/state"), &headers, &said.to_string())

@@ -5,13 +5,14 @@
 //! from this origin. On any other address every request needs a token, in the header `Authorization` or, from a browser, in
 //! a cookie that other sites' pages cannot send.
 
+use super::guard::is_safe;
 use super::problem::{Kind, Problem};
 use super::{Service, Shared};
 use crate::rng;
 use crate::store::{Store, StoreError};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, header};
+use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use base64::Engine as _;
@@ -61,8 +62,17 @@ pub(super) struct Client {
     /// The name of its token, or `loopback`.
     pub(super) name: String,
     pub(super) role: Role,
+    /// The number of its token.
+    token: Option<i64>,
     /// What its forms carry, which no other site knows.
     pub(super) csrf: String,
+}
+
+impl Client {
+    /// Whether it may do what it may only as long as its token counts.
+    pub(super) fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
 }
 
 /// A client who may decide and run things.
@@ -137,9 +147,19 @@ pub(super) async fn client_of(service: &Service, token: &str) -> Result<Option<C
     let given = hash(token);
     let same: bool = given.as_bytes().ct_eq(row.hash.as_bytes()).into();
     Ok(match row.role.parse() {
-        Ok(role) if same && row.valid => Some(Client { name: row.name, role, csrf: service.csrf(&given) }),
+        Ok(role) if same && row.valid => {
+            Some(Client { name: row.name, role, token: Some(id), csrf: service.csrf(&given) })
+        }
         _ => None,
     })
+}
+
+/// Whether a client still may do what it may: its token was not taken back and has not expired.
+pub(super) async fn still_counts(service: &Service, client: &Client) -> bool {
+    match client.token {
+        None => true,
+        Some(id) => matches!(service.store.token_fetch(id).await, Ok(Some(token)) if token.valid),
+    }
 }
 
 /// The value of a cookie.
@@ -152,10 +172,6 @@ pub(super) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> 
 /// Paths that need no token: what says whether the service lives, and the way in.
 fn is_open(path: &str) -> bool {
     ["/healthz", "/readyz", "/login"].contains(&path) || path.starts_with("/static/")
-}
-
-fn is_safe(method: &Method) -> bool {
-    [Method::GET, Method::HEAD, Method::OPTIONS].contains(method)
 }
 
 /// Whether a name in `Host` is of this machine.
@@ -174,7 +190,14 @@ fn header_text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name).map(|value| value.to_str().unwrap_or("\u{FFFD}"))
 }
 
-/// Refuses requests for another host, and writes from another site.
+/// The header with which a proxy says that it passes a request on.
+fn proxy_header(headers: &HeaderMap) -> Option<&str> {
+    let known = |name: &str| ["forwarded", "via", "x-real-ip"].contains(&name) || name.starts_with("x-forwarded-");
+    headers.keys().map(header::HeaderName::as_str).find(|name| known(name))
+}
+
+/// Refuses requests for another host, those that are passed on where whoever is on this machine may do everything, and writes
+/// from another site.
 fn check_origin(access: Access, request: &Request) -> Result<(), Problem> {
     let headers = request.headers();
     let host = header_text(headers, header::HOST).unwrap_or_default();
@@ -182,6 +205,14 @@ fn check_origin(access: Access, request: &Request) -> Result<(), Problem> {
     if access == Access::Loopback && !(is_local(host) && is_local(named)) {
         return Err(Kind::Misdirected
             .problem("this service answers as localhost, 127.0.0.1 or [::1] only; open it under one of these names"));
+    }
+    if access == Access::Loopback
+        && let Some(name) = proxy_header(headers)
+    {
+        return Err(Kind::Forbidden.problem(format!(
+            "a proxy passed this request on (it has the header {name}), so it may be anybody's, and this service takes whoever \
+             reaches it for its owner; start it with --require-tokens"
+        )));
     }
     if is_safe(request.method()) {
         return Ok(());
@@ -205,7 +236,8 @@ pub(super) async fn authenticate(State(service): State<Shared>, mut request: Req
     }
     let client = match service.access {
         Access::Loopback => {
-            Some(Client { name: "loopback".to_owned(), role: Role::Admin, csrf: service.csrf("loopback") })
+            let name = "loopback".to_owned();
+            Some(Client { name, role: Role::Admin, token: None, csrf: service.csrf("loopback") })
         }
         Access::Tokens => {
             let bearer = header_text(request.headers(), header::AUTHORIZATION)
@@ -278,6 +310,9 @@ mod tests {
         assert_eq!(check("GET", &[("host", "localhost:8737")]), Ok(()));
         assert_eq!(check("GET", &[("host", "evil.example")]), Err(421));
         assert_eq!(check("GET", &[]), Err(421));
+        for name in ["forwarded", "x-forwarded-host", "via"] {
+            assert_eq!(check("GET", &[("host", "localhost:8737"), (name, "x")]), Err(403), "{name}");
+        }
         assert_eq!(check("POST", &[("host", "localhost:8737")]), Ok(()), "a program, not a browser");
         assert_eq!(check("POST", &[("host", "localhost:8737"), ("origin", "http://localhost:8737")]), Ok(()));
         for origin in ["http://evil.example", "null", "http://localhost:1", "http://localhost:8737.evil.example"] {

@@ -2,14 +2,14 @@
 
 use super::access::Operator;
 use super::classes::stale;
-use super::extract::{IdempotencyKey, IfMatch, Json, Page, Path, Query, after, is_known, limit, rows};
+use super::extract::{IdempotencyKey, IfMatch, Json, Page, Path, Query, after, limit, rows};
 use super::jobs::{self, Asked};
 use super::problem::{Kind, Problem};
-use super::{Shared, Tagged};
+use super::{Shared, Tagged, seen};
 use crate::store::{BugChange, BugDetail, BugFilter, BugLine, BugState, NoteRow, Written};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -87,11 +87,7 @@ pub(super) async fn fetch(service: &Shared, id: i64) -> Result<BugDetail, Proble
 ))]
 async fn detail(State(service): State<Shared>, Path(id): Path<i64>, headers: HeaderMap) -> Result<Response, Problem> {
     let bug = fetch(&service, id).await?;
-    let revision = bug.line.revision;
-    if is_known(&headers, revision) {
-        return Ok(StatusCode::NOT_MODIFIED.into_response());
-    }
-    Ok(Tagged(revision, bug).into_response())
+    seen(&headers, bug.line.revision, &bug)
 }
 
 /// What somebody says of a bug.

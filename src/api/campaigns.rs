@@ -1,19 +1,20 @@
 //! Campaigns: starting one, watching it, stopping it.
 
 use super::access::Operator;
-use super::extract::{IdempotencyKey, Json, Page, Path, Query, after, is_known, limit, rows};
+use super::extract::{IdempotencyKey, Json, Page, Path, Query, after, limit, rows};
 use super::jobs::other_request;
 use super::problem::{Kind, Problem};
-use super::{Shared, Tagged, events, work};
+use super::{Shared, events, hex, seen, work};
 use crate::clock;
 use crate::config::{DURATION_MAX_S, SNIPPET_PERCENT};
 use crate::dbms::install::EngineStore;
 use crate::dbms::target::Target;
 use crate::oracle;
+use crate::rng;
 use crate::store::{CampaignDetail, CampaignLine, NewCampaign, SampleRow, Started};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -193,27 +194,31 @@ pub(super) async fn do_start(
     }
     let spec = serde_json::to_value(&request).map_err(anyhow::Error::from)?;
     let seed = request.seed.unwrap_or_else(|| clock::unix_nanos() >> 1);
+    let own = rng::secret().map_err(anyhow::Error::from)?;
+    let own = format!("service {}", hex(&own[..16]));
     let new = NewCampaign {
+        key: &own,
         dbms: &request.dbms,
         seed,
         spec: &spec,
         service: &service.work.name,
+        at_once_max: work::CAMPAIGNS_MAX,
         asked_by: who,
         idempotency_key: &format!("{who}/{key}"),
     };
-    if service.work.campaigns.available_permits() == 0
-        && service.store.campaign_of_key(new.idempotency_key).await?.is_none()
-    {
-        let detail = format!("{} campaigns run here already; stop one, or wait until one ends", work::CAMPAIGNS_MAX);
-        return Err(Kind::Conflict.problem(detail));
-    }
     match service.store.campaign_start(&new).await? {
         Started::New(id) => {
-            work::campaign::spawn(service, work::campaign::Begin { id, request, seed, seconds: 0.0, stopping: false });
+            let begin = work::campaign::Begin { id, key: own, request, seed, seconds: 0.0, stopping: false };
+            work::campaign::spawn(service, begin);
             Ok(CampaignStarted { id, new: true })
         }
         Started::Before(id) => Ok(CampaignStarted { id, new: false }),
         Started::Other => Err(other_request()),
+        Started::Full => {
+            let detail =
+                format!("{} campaigns run here already; stop one, or wait until one ends", work::CAMPAIGNS_MAX);
+            Err(Kind::Conflict.problem(detail))
+        }
     }
 }
 
@@ -242,16 +247,11 @@ pub(super) async fn fetch(service: &Shared, id: i64) -> Result<CampaignDetail, P
 /// Read a campaign; its findings are those of `/api/v1/findings?campaign=…`
 #[utoipa::path(get, path = "/api/v1/campaigns/{id}", tag = "campaigns", params(("id" = i64, Path,)), responses(
     (status = 200, body = CampaignDetail, headers(("ETag" = String, description = "Its revision"))),
-    (status = 304, description = "It ended, and is as the client has it"),
+    (status = 304, description = "It is as the client has it"),
 ))]
 async fn detail(State(service): State<Shared>, Path(id): Path<i64>, headers: HeaderMap) -> Result<Response, Problem> {
     let campaign = fetch(&service, id).await?;
-    let revision = campaign.line.revision;
-    // Progress is no change, so what runs is always sent.
-    if campaign.line.ended.is_some() && is_known(&headers, revision) {
-        return Ok(StatusCode::NOT_MODIFIED.into_response());
-    }
-    Ok(Tagged(revision, campaign).into_response())
+    seen(&headers, campaign.line.revision, &campaign)
 }
 
 /// The state of a campaign.

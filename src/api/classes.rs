@@ -1,17 +1,17 @@
 //! Oracle classes: finding them, reading what is known of one, and deciding whether it may be used.
 
 use super::access::Operator;
-use super::extract::{IdempotencyKey, IfMatch, Json, Page, Path, Query, after, is_known, limit, rows};
+use super::extract::{IdempotencyKey, IfMatch, Json, Page, Path, Query, after, limit, rows};
 use super::jobs::{self, Asked};
 use super::problem::{Kind, Problem};
-use super::{Shared, Tagged};
+use super::{Shared, Tagged, seen};
 use crate::caq::proof::{Pair, Status};
 use crate::catalogue;
 use crate::plan::diff::diff;
 use crate::store::{ClassDetail, ClassFilter, ClassLine, ClassState, Withdrawal, Written};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -261,10 +261,7 @@ async fn detail(
 ) -> Result<Response, Problem> {
     let detail = fetch(&service, &name).await?;
     let revision = detail.line.revision;
-    if is_known(&headers, revision) {
-        return Ok(StatusCode::NOT_MODIFIED.into_response());
-    }
-    Ok(Tagged(revision, view(detail)?).into_response())
+    seen(&headers, revision, &view(detail)?)
 }
 
 /// Read the certificate of a proof, as `caqtus-prover check` reads it

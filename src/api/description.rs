@@ -26,8 +26,13 @@ fn problem(kind: Kind) -> Response {
 /// Whether an operation can fail in this way.
 fn can_be(kind: Kind, writes: bool, path: &str) -> bool {
     match kind {
-        Kind::Conflict | Kind::Stale | Kind::TooLarge | Kind::MediaType | Kind::PreconditionRequired => writes,
-        Kind::NotFound => path.contains('{'),
+        Kind::Conflict
+        | Kind::Stale
+        | Kind::TooSlow
+        | Kind::TooLarge
+        | Kind::MediaType
+        | Kind::PreconditionRequired => writes,
+        Kind::NotFound => path.contains('{') || path.starts_with("/api/v1/export/"),
         Kind::MethodNotAllowed => false,
         _ => true,
     }
@@ -87,7 +92,7 @@ fn bound(parameter: &mut RefOr<Parameter>) {
     }
     let pattern = match name.as_str() {
         "Idempotency-Key" => "^[!-~]{1,100}$",
-        "If-Match" => "^\"[0-9]{1,18}\"$",
+        "If-Match" => "^\"[0-9]{1,18}(-[0-9a-f]{1,32})?\"$",
         "cursor" => "^[A-Za-z0-9_-]+$",
         _ => {
             schema.max_length = Some(QUERY_TEXT_MAX);

@@ -2,8 +2,10 @@
 //! last one it has seen, and gets all that came since.
 
 use super::Shared;
+use super::access::{self, Client};
 use super::extract::{Path, Query};
 use super::problem::{Kind, Problem};
+use crate::clock;
 use crate::store::EventRow;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -12,7 +14,7 @@ use futures::Stream;
 use serde::Deserialize;
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -30,6 +32,9 @@ const BATCH: i64 = 200;
 
 /// A client that hears nothing looks for itself after this time.
 const LOOK_MS: u64 = 15_000;
+
+/// How often it is looked whether a client's token still counts.
+const TOKEN_MS: u64 = 5_000;
 
 /// A client whose connection broke comes back after this time.
 const RETRY_MS: u64 = 2_000;
@@ -71,10 +76,11 @@ pub(super) struct EventQuery {
     responses((status = 200, body = String, content_type = "text/event-stream")))]
 async fn all(
     State(service): State<Shared>,
+    client: Client,
     Query(query): Query<EventQuery>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
-    stream(service, None, query.after, &headers).await
+    stream(service, client, None, query.after, &headers).await
 }
 
 /// Watch a campaign (server-sent events); Last-Event-ID goes on where a client was cut off
@@ -82,17 +88,21 @@ async fn all(
     responses((status = 200, body = String, content_type = "text/event-stream")))]
 pub(super) async fn of_campaign(
     State(service): State<Shared>,
+    client: Client,
     Path(id): Path<i64>,
     Query(query): Query<EventQuery>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     super::campaigns::fetch(&service, id).await?;
-    stream(service, Some(id), query.after, &headers).await
+    stream(service, client, Some(id), query.after, &headers).await
 }
 
 /// Where a client is in the events.
 struct Watcher {
     service: Shared,
+    client: Client,
+    /// When its token counted last.
+    checked: Instant,
     campaign: Option<i64>,
     after: i64,
     waiting: VecDeque<Event>,
@@ -109,6 +119,7 @@ impl Drop for Watcher {
 
 async fn stream(
     service: Shared,
+    client: Client,
     campaign: Option<i64>,
     after: Option<i64>,
     headers: &HeaderMap,
@@ -123,19 +134,25 @@ async fn stream(
     };
     let (oldest, newest) = service.store.event_span().await?;
     let asked = last.flatten().or(after);
-    let after = asked.unwrap_or(newest);
+    // A number that is not given yet is from another store, or made up.
+    let after = asked.unwrap_or(newest).min(newest);
     let retry = Duration::from_millis(RETRY_MS);
     // The number goes out at once, so that a client that is cut off before anything happens misses nothing.
     let hello = Event::default().event("hello").id(after.to_string()).retry(retry).data("{}");
     let mut waiting = VecDeque::from([hello]);
-    if asked.is_some_and(|asked| asked.saturating_add(1) < oldest) {
-        waiting.push_back(
-            Event::default().event("reset").data("{\"why\":\"older events are forgotten; read everything anew\"}"),
-        );
+    let why = match asked {
+        Some(asked) if asked.saturating_add(1) < oldest => Some("older events are forgotten"),
+        Some(asked) if asked > newest => Some("no event has that number yet"),
+        _ => None,
+    };
+    if let Some(why) = why {
+        let data = format!("{{\"why\":\"{why}; read everything anew\"}}");
+        waiting.push_back(Event::default().event("reset").data(data));
     }
     service.metrics.watchers.inc();
     let (heard, ending) = (service.heard.subscribe(), service.ending.clone());
-    let watcher = Watcher { service, campaign, after, waiting, heard, ending, _place: place };
+    let checked = clock::now();
+    let watcher = Watcher { service, client, checked, campaign, after, waiting, heard, ending, _place: place };
     let events = futures::stream::unfold(watcher, |mut watcher| async {
         let event = watcher.next().await?;
         Some((Ok(event), watcher))
@@ -144,7 +161,8 @@ async fn stream(
 }
 
 impl Watcher {
-    /// The next event; none when the service ends or the store is away, and the client comes back.
+    /// The next event; none when the service ends or the store is away, and the client comes back, or when its token counts for
+    /// nothing any more.
     async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.waiting.pop_front() {
@@ -152,6 +170,13 @@ impl Watcher {
             }
             if *self.ending.borrow() {
                 return None;
+            }
+            let now = clock::now();
+            if now.saturating_duration_since(self.checked) >= Duration::from_millis(TOKEN_MS) {
+                if !access::still_counts(&self.service, &self.client).await {
+                    return None;
+                }
+                self.checked = now;
             }
             // Before reading, so that what comes meanwhile is heard of.
             self.heard.mark_unchanged();
@@ -161,10 +186,11 @@ impl Watcher {
                 self.waiting.extend(rows.iter().filter_map(event));
                 continue;
             }
+            let look = if self.client.has_token() { TOKEN_MS } else { LOOK_MS };
             tokio::select! {
                 _ = self.heard.changed() => {}
                 _ = self.ending.wait_for(|ending| *ending) => return None,
-                () = tokio::time::sleep(Duration::from_millis(LOOK_MS)) => {}
+                () = tokio::time::sleep(Duration::from_millis(look)) => {}
             }
         }
     }

@@ -246,15 +246,20 @@ pub(super) fn etag(revision: i64) -> String {
     format!("\"{revision}\"")
 }
 
+/// The revision in a tag, behind which there may be a mark of what was sent.
 fn revision_of(tag: &str) -> Option<i64> {
-    let digits = tag.trim().strip_prefix('"')?.strip_suffix('"')?;
+    let tag = tag.trim().strip_prefix('"')?.strip_suffix('"')?;
+    let (digits, mark) = tag.split_once('-').unwrap_or((tag, "0"));
+    if mark.is_empty() || !mark.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
     digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
-/// Whether the client has this revision already: the header If-None-Match.
-pub(super) fn is_known(headers: &HeaderMap, revision: i64) -> bool {
+/// Whether the client has what has this tag already: the header If-None-Match.
+pub(super) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let value = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    value.split(',').any(|tag| tag.trim() == "*" || revision_of(tag.trim().trim_start_matches("W/")) == Some(revision))
+    value.split(',').map(str::trim).any(|known| known == "*" || known.trim_start_matches("W/") == tag)
 }
 
 /// A part of a list, and where the next one begins.
@@ -349,7 +354,10 @@ mod tests {
     #[test]
     fn tags_are_numbers_in_quotes() {
         assert_eq!(revision_of(&etag(7)), Some(7));
-        for bad in ["7", "\"\"", "W/\"7\"", "*", "\"-7\"", "\"x\"", "\"99999999999999999999\""] {
+        assert_eq!(revision_of("\"7-0af3\""), Some(7));
+        for bad in
+            ["7", "\"\"", "\"7-\"", "\"7-x\"", "\"-3\"", "W/\"7\"", "*", "\"-7\"", "\"x\"", "\"99999999999999999999\""]
+        {
             assert_eq!(revision_of(bad), None, "{bad}");
         }
     }

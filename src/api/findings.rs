@@ -63,15 +63,15 @@ async fn list(
 }
 
 /// A finding.
-pub(super) async fn fetch(service: &Shared, id: &str) -> Result<Finding, Problem> {
-    let found = service.store.finding_fetch(id).await?;
-    found.ok_or_else(|| Kind::NotFound.problem("there is no finding with this identifier"))
+pub(super) async fn fetch(service: &Shared, number: i64) -> Result<Finding, Problem> {
+    let found = service.store.finding_fetch(number).await?;
+    found.ok_or_else(|| Kind::NotFound.problem(format!("there is no finding {number}")))
 }
 
 /// Read a finding: its statements, its queries with what each returned, and what must hold
-#[utoipa::path(get, path = "/api/v1/findings/{id}", tag = "findings", params(("id" = String, Path,)), responses((status = 200, body = Object)))]
-async fn detail(State(service): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
-    let finding = fetch(&service, &id).await?;
+#[utoipa::path(get, path = "/api/v1/findings/{number}", tag = "findings", params(("number" = i64, Path,)), responses((status = 200, body = Object)))]
+async fn detail(State(service): State<Shared>, Path(number): Path<i64>) -> Result<Json<Value>, Problem> {
+    let finding = fetch(&service, number).await?;
     Ok(Json(serde_json::to_value(finding).map_err(anyhow::Error::from)?))
 }
 
@@ -93,15 +93,15 @@ pub(super) fn file(finding: &Finding, name: &str) -> Result<Option<(String, &'st
 
 /// Take a file of a finding away: `repro.sql` for the engine's own shell, `report.md`, `case.json`, or `test.slt` for
 /// sqllogictest
-#[utoipa::path(get, path = "/api/v1/findings/{id}/files/{file}", tag = "findings",
-    params(("id" = String, Path,), ("file" = String, Path, description = "`repro.sql`, `report.md`, `case.json` or `test.slt`")),
+#[utoipa::path(get, path = "/api/v1/findings/{number}/files/{file}", tag = "findings",
+    params(("number" = i64, Path,), ("file" = String, Path, description = "`repro.sql`, `report.md`, `case.json` or `test.slt`")),
     responses((status = 200, description = "The file", content(
         (String = "application/sql"), (String = "text/markdown"), (String = "text/plain"), (Object = "application/json")))))]
 async fn download(
     State(service): State<Shared>,
-    Path((id, name)): Path<(String, String)>,
+    Path((number, name)): Path<(i64, String)>,
 ) -> Result<Response, Problem> {
-    let finding = fetch(&service, &id).await?;
+    let finding = fetch(&service, number).await?;
     let Some((text, kind)) = file(&finding, &name)? else {
         return Err(Kind::NotFound.problem("a finding has repro.sql, report.md, case.json and test.slt"));
     };

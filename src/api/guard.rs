@@ -3,21 +3,27 @@
 
 use super::Shared;
 use super::problem::{Kind, Problem};
+use super::{BODY_BYTES_MAX, transfer};
 use crate::clock;
-use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, FromRequest as _, MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures::FutureExt as _;
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tracing::Instrument as _;
+use tokio::sync::oneshot;
+use tracing::{Instrument as _, Span};
 
-/// The longest that a request may take until its answer begins.
+/// The longest that a request may take until its answer begins, once it is there as a whole.
 const REQUEST_MS_MAX: u64 = 30_000;
+
+/// The longest that the body of a request may take to arrive.
+const BODY_MS_MAX: u64 = 15_000;
 
 /// Clients that are told apart; beyond, those that have been quiet are forgotten.
 const CLIENTS_MAX: usize = 10_000;
@@ -26,8 +32,25 @@ const CLIENTS_MAX: usize = 10_000;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer(pub(super) SocketAddr);
 
+/// The client of an address: of IPv6 the network, in which whoever has one address has all.
+pub(super) fn client_at(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
 pub(super) fn peer(request: &Request) -> IpAddr {
-    request.extensions().get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip())
+    request.extensions().get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| client_at(peer.0.ip()))
+}
+
+/// Who asks whether the service lives is answered however much others ask.
+fn is_watchdog(path: &str) -> bool {
+    ["/healthz", "/readyz"].contains(&path)
+}
+
+pub(super) fn is_safe(method: &Method) -> bool {
+    [Method::GET, Method::HEAD, Method::OPTIONS].contains(method)
 }
 
 /// How often each client may do something: a bucket that holds so many, and is filled at a rate.
@@ -81,7 +104,7 @@ fn request_id(headers: &HeaderMap) -> String {
     plain.map_or_else(|| super::hex(&crate::rng::secret().unwrap_or_default()[..8]), str::to_owned)
 }
 
-/// Names, logs, counts and limits a request.
+/// Names, logs and counts a request, and limits how many a client sends.
 pub(super) async fn watch(State(service): State<Shared>, request: Request, next: Next) -> Response {
     let start = clock::now();
     let id = request_id(request.headers());
@@ -90,21 +113,13 @@ pub(super) async fn watch(State(service): State<Shared>, request: Request, next:
     let route = request.extensions().get::<MatchedPath>().map_or("-", MatchedPath::as_str).to_owned();
     let span = tracing::info_span!("request", id, %method, route);
     let answer = async {
-        if let Some(problem) = service.rate.take(peer(&request)) {
+        if !is_watchdog(request.uri().path())
+            && let Some(problem) = service.rate.take(peer(&request))
+        {
             return problem.into_response();
         }
-        let Ok(_permit) = service.at_once.try_acquire() else {
-            return Kind::Unavailable.problem("too many requests at once; try again").retry_after(1).into_response();
-        };
         let whole = AssertUnwindSafe(next.run(request)).catch_unwind();
-        match tokio::time::timeout(Duration::from_millis(REQUEST_MS_MAX), whole).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(_)) => Kind::Internal.problem("the service failed; its log says where").into_response(),
-            Err(_) => {
-                let detail = format!("the answer took longer than {} s", REQUEST_MS_MAX / 1_000);
-                Kind::Unavailable.problem(detail).retry_after(5).into_response()
-            }
-        }
+        whole.await.unwrap_or_else(|_| failed().into_response())
     };
     let mut response = answer.instrument(span.clone()).await;
     let elapsed = start.elapsed();
@@ -115,7 +130,76 @@ pub(super) async fn watch(State(service): State<Shared>, request: Request, next:
         response.headers_mut().insert("x-request-id", value);
     }
     protect(response.headers_mut());
+    if service.secure {
+        let cookies: Vec<HeaderValue> = response.headers().get_all(header::SET_COOKIE).iter().cloned().collect();
+        response.headers_mut().remove(header::SET_COOKIE);
+        for cookie in cookies {
+            let secure = [cookie.as_bytes(), b"; Secure"].concat();
+            response.headers_mut().append(header::SET_COOKIE, HeaderValue::from_bytes(&secure).unwrap_or(cookie));
+        }
+    }
     response
+}
+
+fn failed() -> Problem {
+    Kind::Internal.problem("the service failed; its log says where")
+}
+
+/// The request with its whole body, so that who sends slowly holds up nobody.
+async fn whole(request: Request) -> Result<Request, Problem> {
+    let (parts, body) = request.into_parts();
+    let is_import = parts.extensions.get::<MatchedPath>().is_some_and(|path| path.as_str() == transfer::IMPORT);
+    let max = if is_import { transfer::FILE_BYTES_MAX } else { BODY_BYTES_MAX };
+    let mut copy = Request::from_parts(parts.clone(), body);
+    DefaultBodyLimit::max(max).apply(&mut copy);
+    let read = Bytes::from_request(copy, &());
+    match tokio::time::timeout(Duration::from_millis(BODY_MS_MAX), read).await {
+        Ok(Ok(bytes)) => Ok(Request::from_parts(parts, Body::from(bytes))),
+        Ok(Err(error)) if error.status() == Kind::TooLarge.status() => {
+            Err(Kind::TooLarge
+                .problem(format!("the body has more than {max} bytes, the most that this request may have")))
+        }
+        Ok(Err(_)) => Err(Kind::Malformed.problem("the body was cut off")),
+        Err(_) => {
+            let detail = format!("the body did not arrive within {} s", BODY_MS_MAX / 1_000);
+            Err(Kind::TooSlow.problem(detail))
+        }
+    }
+}
+
+/// Limits how many requests are worked on at once, and for how long. What changes something is done to its end, also if its
+/// client goes away or the service ends.
+pub(super) async fn admit(State(service): State<Shared>, request: Request, next: Next) -> Response {
+    if is_watchdog(request.uri().path()) {
+        return next.run(request).await;
+    }
+    let writes = !is_safe(request.method());
+    let request = match if writes { whole(request).await } else { Ok(request) } {
+        Ok(request) => request,
+        Err(problem) => return problem.into_response(),
+    };
+    let Ok(permit) = service.at_once.clone().try_acquire_owned() else {
+        return Kind::Unavailable.problem("too many requests at once; try again").retry_after(1).into_response();
+    };
+    let (tell, told) = oneshot::channel();
+    let work = async move {
+        let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+        drop(permit);
+        // Nobody may be there any more.
+        let _ = tell.send(answer.unwrap_or_else(|_| failed().into_response()));
+    };
+    let answered = async {
+        if writes {
+            service.work.spawn(work.instrument(Span::current()));
+        } else {
+            work.await;
+        }
+        told.await.unwrap_or_else(|_| failed().into_response())
+    };
+    tokio::time::timeout(Duration::from_millis(REQUEST_MS_MAX), answered).await.unwrap_or_else(|_| {
+        let detail = format!("the answer took longer than {} s", REQUEST_MS_MAX / 1_000);
+        Kind::Unavailable.problem(detail).retry_after(5).into_response()
+    })
 }
 
 /// What pages may load, and who may frame them: nothing but what is from here, and nobody.
@@ -156,6 +240,15 @@ mod tests {
         assert!(rate.take_at(IpAddr::V4(Ipv4Addr::BROADCAST), start).is_none(), "others have their own");
         assert!(rate.take_at(client, start + Duration::from_millis(600)).is_none());
         assert!(rate.take_at(client, start + Duration::from_millis(700)).is_some());
+    }
+
+    #[test]
+    fn who_has_a_network_is_one_client() {
+        let client = |text: &str| client_at(text.parse().expect("an address"));
+        assert_eq!(client("2001:db8:1:2::1"), client("2001:db8:1:2:ffff::9"));
+        assert_ne!(client("2001:db8:1:2::1"), client("2001:db8:1:3::1"));
+        assert_eq!(client("::ffff:192.0.2.1"), client("192.0.2.1"));
+        assert_ne!(client("192.0.2.1"), client("192.0.2.2"));
     }
 
     #[test]

@@ -21,17 +21,17 @@ pub(super) struct Asked {
     pub(super) job: i64,
 }
 
-/// Asks for a job. The same one that waits or runs already is that one.
+/// Asks for a job. The same one that waits already is that one.
 pub(super) async fn ask(service: &Shared, kind: &str, subject: &str, key: &str, who: &str) -> Result<Asked, Problem> {
     let key = format!("{who}/{key}");
-    let new = NewJob { kind, subject, service: &service.work.name, asked_by: who, idempotency_key: &key };
+    let new = NewJob { kind, subject, service: &service.work.name, asked_by: who, idempotency_key: Some(&key) };
     match service.store.job_put(&new).await? {
         // One that waits for something may find it now; one that ended is not begun again.
         Started::New(job) | Started::Before(job) => {
             service.work.enqueue(job);
             Ok(Asked { job })
         }
-        Started::Other => Err(other_request()),
+        Started::Other | Started::Full => Err(other_request()),
     }
 }
 

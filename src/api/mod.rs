@@ -34,11 +34,12 @@ pub use serve::{LogFormat, Options, ServeError, serve};
 
 use crate::store::Store;
 use access::Access;
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, middleware};
 use guard::Rate;
 use metrics::Metrics;
-use problem::Kind;
+use problem::{Kind, Problem};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -68,7 +69,9 @@ struct Service {
     rate: Rate,
     /// Requests with a wrong token or none.
     failures: Rate,
-    at_once: Semaphore,
+    at_once: Arc<Semaphore>,
+    /// Whether browsers reach the service by TLS only.
+    secure: bool,
     /// Clients that watch events.
     watchers: Arc<Semaphore>,
     /// Changes when there may be new events.
@@ -127,6 +130,7 @@ fn router(service: &Shared) -> Router {
         .fallback(not_found)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(service.clone(), description::refuse_unknown))
+        .layer(middleware::from_fn_with_state(service.clone(), guard::admit))
         .layer(middleware::from_fn_with_state(service.clone(), pages::dress))
         .layer(axum::extract::DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn_with_state(service.clone(), access::authenticate))
@@ -134,11 +138,23 @@ fn router(service: &Shared) -> Router {
         .with_state(service.clone())
 }
 
-/// An answer with the revision of what it shows.
+/// What is there at a revision, or that it is as the client has it. Its tag is of the revision, which writers name, and of
+/// all that is sent: notes and counts come without a new revision.
+fn seen(headers: &HeaderMap, revision: i64, value: &impl serde::Serialize) -> Result<Response, Problem> {
+    let body = serde_json::to_vec(value).map_err(anyhow::Error::from)?;
+    let tag = format!("\"{revision}-{}\"", hex(&blake3::hash(&body).as_bytes()[..8]));
+    if extract::is_known(headers, &tag) {
+        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
+    }
+    let kind = "application/json".to_owned();
+    Ok(([(header::ETAG, tag), (header::CONTENT_TYPE, kind)], body).into_response())
+}
+
+/// An answer with the revision of what was written.
 struct Tagged<T>(i64, T);
 
 impl<T: serde::Serialize> IntoResponse for Tagged<T> {
     fn into_response(self) -> Response {
-        ([(axum::http::header::ETAG, extract::etag(self.0))], axum::Json(self.1)).into_response()
+        ([(header::ETAG, extract::etag(self.0))], axum::Json(self.1)).into_response()
     }
 }

@@ -17,6 +17,7 @@ pub(super) enum Kind {
     MethodNotAllowed,
     Conflict,
     Stale,
+    TooSlow,
     TooLarge,
     MediaType,
     Misdirected,
@@ -28,7 +29,7 @@ pub(super) enum Kind {
 }
 
 /// Every kind, for the description of the API.
-pub(super) const KINDS: [Kind; 15] = [
+pub(super) const KINDS: [Kind; 16] = [
     Kind::Malformed,
     Kind::Unauthenticated,
     Kind::Forbidden,
@@ -36,6 +37,7 @@ pub(super) const KINDS: [Kind; 15] = [
     Kind::MethodNotAllowed,
     Kind::Conflict,
     Kind::Stale,
+    Kind::TooSlow,
     Kind::TooLarge,
     Kind::MediaType,
     Kind::Misdirected,
@@ -56,6 +58,7 @@ impl Kind {
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Conflict => StatusCode::CONFLICT,
             Self::Stale => StatusCode::PRECONDITION_FAILED,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Misdirected => StatusCode::MISDIRECTED_REQUEST,
@@ -76,6 +79,7 @@ impl Kind {
             Self::MethodNotAllowed => "method-not-allowed",
             Self::Conflict => "conflict",
             Self::Stale => "stale-revision",
+            Self::TooSlow => "too-slow",
             Self::TooLarge => "too-large",
             Self::MediaType => "unsupported-media-type",
             Self::Misdirected => "misdirected",
@@ -96,6 +100,7 @@ impl Kind {
             Self::MethodNotAllowed => "The method is not allowed here",
             Self::Conflict => "The request does not fit the present state",
             Self::Stale => "Somebody else changed it meanwhile",
+            Self::TooSlow => "The request took too long to arrive",
             Self::TooLarge => "The request is too large",
             Self::MediaType => "The form of the content is not supported",
             Self::Misdirected => "The request is for another host",

@@ -2,7 +2,7 @@
 
 use super::access::Access;
 use super::events::{self, WATCHERS_MAX};
-use super::guard::{Peer, Rate};
+use super::guard::{Peer, Rate, client_at};
 use super::metrics::Metrics;
 use super::work::{self, Work};
 use super::{AT_ONCE_MAX, FAILURES_BURST, FAILURES_PER_SECOND, Service, Shared, demo, description, pages, router};
@@ -16,10 +16,11 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
@@ -33,6 +34,9 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// Connections at once; others wait until one closes.
 const CONNECTIONS_MAX: usize = 512;
+
+/// Of them, those of one client.
+const CONNECTIONS_PER_CLIENT_MAX: usize = 256;
 
 /// The longest that the head of a request may take to arrive.
 const HEAD_MS_MAX: u64 = 10_000;
@@ -61,6 +65,10 @@ pub struct Options {
     pub store_url: Option<String>,
     /// Where engines, caches and campaigns are.
     pub data_dir: PathBuf,
+    /// Whether whoever is on this machine needs a token too.
+    pub require_tokens: bool,
+    /// Whether browsers reach the service by TLS only, through a proxy.
+    pub secure: bool,
     /// Requests a second that one client may send.
     pub requests_per_second: u32,
     /// How lines of the log are written.
@@ -131,7 +139,8 @@ pub async fn serve(
         .await
         .map_err(|source| ServeError::Listen { address: options.listen, source })?;
     let address = listener.local_addr().map_err(system("its own address"))?;
-    let access = if address.ip().is_loopback() { Access::Loopback } else { Access::Tokens };
+    let is_own = address.ip().is_loopback() && !options.require_tokens;
+    let access = if is_own { Access::Loopback } else { Access::Tokens };
     let work = Work::open(&options.data_dir)
         .map_err(|source| ServeError::Directory { dir: options.data_dir.display().to_string(), source })?;
     let store = Store::open_for_service(options.store_url.as_deref(), &options.data_dir).await?;
@@ -141,7 +150,6 @@ pub async fn serve(
             ServeError::Broken(format!("the demo cannot be set up: {:#}", anyhow::Error::from(error)))
         })?;
     }
-    store.event_forget().await?;
     let described = description::describe(super::api().split_for_parts().1);
     let (end, ending) = watch::channel(false);
     let rate = f64::from(options.requests_per_second);
@@ -153,7 +161,8 @@ pub async fn serve(
         metrics: Metrics::new(),
         rate: Rate::new(rate, 2.0 * rate),
         failures: Rate::new(FAILURES_PER_SECOND, FAILURES_BURST),
-        at_once: Semaphore::new(AT_ONCE_MAX),
+        at_once: Arc::new(Semaphore::new(AT_ONCE_MAX)),
+        secure: options.secure,
         watchers: Arc::new(Semaphore::new(WATCHERS_MAX)),
         heard: watch::Sender::new(0),
         work,
@@ -175,6 +184,7 @@ pub async fn serve(
     ready(address).map_err(system("standard output"))?;
     let connections = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let clients = Arc::new(Clients::default());
     loop {
         tokio::select! {
             _ = stop.recv() => break,
@@ -184,12 +194,14 @@ pub async fn serve(
                     _ = stop.recv() => break,
                     accepted = listener.accept() => match accepted {
                         Ok((stream, peer)) => {
+                            // Closed at once: others want to be served too.
+                            let Some(seat) = clients.seat(peer) else { continue };
                             let connection = attend(stream, peer, router.clone());
                             let watched = connections.watch(connection);
                             tokio::spawn(async move {
                                 // A client that goes away is none of our faults.
                                 let _ = watched.await;
-                                drop(place);
+                                drop((place, seat));
                             });
                         }
                         Err(error) => {
@@ -214,6 +226,39 @@ pub async fn serve(
     }
     tracing::info!("ended");
     Ok(())
+}
+
+/// How many connections each client has.
+#[derive(Default)]
+struct Clients(Mutex<HashMap<IpAddr, usize>>);
+
+/// A connection's place among those of its client.
+struct Seat(Arc<Clients>, IpAddr);
+
+impl Clients {
+    /// A place, if the client has not all that it may have.
+    fn seat(self: &Arc<Self>, peer: SocketAddr) -> Option<Seat> {
+        let client = client_at(peer.ip());
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = open.entry(client).or_default();
+        if *count >= CONNECTIONS_PER_CLIENT_MAX {
+            return None;
+        }
+        *count += 1;
+        Some(Seat(self.clone(), client))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut open = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = open.get_mut(&self.1) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&self.1);
+            }
+        }
+    }
 }
 
 /// A connection, with bounds on what its client may leave undone.

@@ -3,11 +3,11 @@
 use super::Shared;
 use super::access::Operator;
 use super::extract::{Json, Query, Text, after, limit};
-use super::jobs;
 use super::problem::{Kind, Problem};
+use crate::app::admission::{AdmissionError, admit};
 use crate::app::class::as_files;
-use crate::caq::class::{OracleClass, read_classes};
-use crate::store::{ClassFilter, ClassState, NewClass, StoreError, StoredClass};
+use crate::caq::class::read_classes;
+use crate::store::{ClassFilter, ClassState, NewClass, NewJob, StoreError, StoredClass};
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
@@ -16,14 +16,14 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+/// Where files of classes are sent to.
+pub(super) const IMPORT: &str = "/api/v1/import";
+
 /// Bytes of a file of classes.
-const FILE_BYTES_MAX: usize = 2 << 20;
+pub(super) const FILE_BYTES_MAX: usize = 2 << 20;
 
 /// Classes of one file.
 const CLASSES_MAX: usize = 100;
-
-/// Characters of a name.
-const NAME_MAX: usize = 200;
 
 pub(super) fn routes() -> OpenApiRouter<Shared> {
     let import = OpenApiRouter::new().routes(routes!(import)).layer(DefaultBodyLimit::max(FILE_BYTES_MAX));
@@ -121,28 +121,34 @@ pub(super) async fn do_import(service: &Shared, text: &str, who: &str) -> Result
     if texts.len() > CLASSES_MAX {
         return Err(refuse(format!("a file has {CLASSES_MAX} classes at most; send several")));
     }
-    for text in &texts {
-        let control = text.name.chars().any(char::is_control);
-        if text.name.trim().is_empty() || text.name.chars().count() > NAME_MAX || control || text.name.contains('/') {
-            return Err(refuse(format!("the name of a class has 1 to {NAME_MAX} characters, and no `/`")));
-        }
-        OracleClass::new("the file", text.clone()).map_err(words)?;
-    }
+    let admitted = tokio::task::spawn_blocking(move || admit("the file", texts)).await.map_err(anyhow::Error::from)?;
+    let admitted = admitted.map_err(|error| match error {
+        AdmissionError::Profile(_) => Problem::from(anyhow::Error::from(error)),
+        _ => refuse(format!("{:#}", anyhow::Error::from(error))),
+    })?;
     let mut classes = Vec::new();
-    for text in texts {
+    for class in admitted {
+        let text = class.text();
         let name = text.name.clone();
         let subject = format!("class {name}");
-        service.store.audit_put(who, "import", &subject, serde_json::to_value(&text).ok()).await?;
+        let proof = NewJob {
+            kind: "prove",
+            subject: &subject,
+            service: &service.work.name,
+            asked_by: who,
+            idempotency_key: None,
+        };
         let new = NewClass { plans: vec![None; text.members.len()], text, proofs: Vec::new(), similarity: None };
-        let kept = match service.store.class_extend(new).await {
+        let (kept, job) = match service.store.class_import(new, &proof).await {
             Err(StoreError::NameTaken(_)) => {
                 classes.push(Imported { name, state: None, changed: false, job: None });
                 continue;
             }
             kept => kept?,
         };
-        let key = format!("import {}", kept.hash);
-        let job = if kept.changed { Some(jobs::ask(service, "prove", &subject, &key, who).await?.job) } else { None };
+        if let Some(job) = job {
+            service.work.enqueue(job);
+        }
         classes.push(Imported { name, state: Some(kept.state), changed: kept.changed, job });
     }
     Ok(ImportedAll { classes })

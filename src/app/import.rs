@@ -1,7 +1,8 @@
 //! Classes and candidates into the store.
 
 use super::Progress;
-use crate::caq::class::OracleClass;
+use super::admission::{self, AdmissionError};
+use crate::caq::class::{ClassError, OracleClass};
 use crate::caq::proof::{Pair, Record, Verdict};
 use crate::caq::query::Caq;
 use crate::catalogue;
@@ -14,7 +15,7 @@ use crate::discover::settings::{Asking, Settings};
 use crate::discover::summary::Summary;
 use crate::discover::trial::TrialTarget;
 use crate::plan::sampling::Sampling;
-use crate::store::{ClassState, NewClass, NewProof, Store, StoreError};
+use crate::store::{CheckedBy, ClassState, NewClass, NewProof, PutOutcome, Store, StoreError};
 use prover::wire::Outcome;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -38,6 +39,18 @@ pub enum ImportError {
     /// Candidates cannot be decided.
     #[error(transparent)]
     Discover(#[from] DiscoverError),
+    /// A class is not taken.
+    #[error(transparent)]
+    Admission(#[from] AdmissionError),
+    /// A class of the store cannot be read.
+    #[error(transparent)]
+    Class(#[from] ClassError),
+    /// A class is not in the store any more.
+    #[error("there is no class {0} any more")]
+    Gone(String),
+    /// A class is changed faster than it is proven.
+    #[error("class {0} was changed each time before it was proven; ask for a proof again")]
+    Changing(String),
     /// Something cannot be written as JSON.
     #[error("what is to be stored cannot be written as JSON")]
     Json(#[from] serde_json::Error),
@@ -99,7 +112,8 @@ pub struct Totals {
     pub name_taken: usize,
 }
 
-/// Stores classes, proves them and runs them on the targets where their trust asks for it.
+/// Stores classes, proves them and runs them on the targets where their trust asks for it. Of classes that do not ship, none
+/// is stored unless all are taken ([`admission`]).
 pub async fn classes(
     store: &Store,
     classes: &[OracleClass],
@@ -107,6 +121,9 @@ pub async fn classes(
     workshop: &Workshop,
     progress: &mut dyn Progress,
 ) -> Result<Totals, ImportError> {
+    if trust != Trust::Shipped {
+        admission::check(classes)?;
+    }
     let provers = match trust {
         Trust::Shipped | Trust::Recorded => None,
         Trust::Prove => Some(ProverPool::open(workshop.prover.as_deref(), workshop.workers).await?),
@@ -119,14 +136,9 @@ pub async fn classes(
             None => class.edges().iter().map(|e| NewProof { record: e.record().clone(), certificate: None }).collect(),
             Some(provers) => prove(provers, class).await?,
         };
-        for refuted in proofs.iter().filter(|p| p.record.verdict == Verdict::Refuted) {
-            totals.refuted += 1;
-            let Record { id, reason, .. } = &refuted.record;
-            progress.note(&format!("{id} is refuted: {}", reason.as_deref().unwrap_or_default()));
-        }
-        let records: Vec<Record> = proofs.iter().map(|p| p.record.clone()).collect();
+        totals.note_refuted(&proofs, progress);
         let text = class.text();
-        let new = NewClass { plans: vec![None; text.members.len()], text: text.clone(), proofs, similarity: None };
+        let new = NewClass { plans: vec![None; text.members.len()], text, proofs, similarity: None };
         let state = if trust == Trust::Shipped { ClassState::Released } else { ClassState::Draft };
         let kept = match store.class_put(new, state).await {
             Err(error @ StoreError::NameTaken(_)) => {
@@ -136,28 +148,83 @@ pub async fn classes(
             }
             kept => kept?,
         };
-        totals.classes += 1;
-        totals.unchanged += usize::from(!kept.changed);
-        let mut state = kept.state;
+        totals.check(store, kept, CheckedBy { who: "command line", job: None }, workshop, progress).await?;
+    }
+    Ok(totals)
+}
+
+/// How often a class that changes while it is proven is proven anew.
+const ROUNDS_MAX: usize = 10;
+
+/// Proves the members of a class of the store against the first, anew, and runs it on the targets. What is found counts for
+/// the class as it was read; one that somebody changed meanwhile is read again.
+pub async fn prove_again(
+    store: &Store,
+    name: &str,
+    by: CheckedBy<'_>,
+    workshop: &Workshop,
+    progress: &mut dyn Progress,
+) -> Result<Totals, ImportError> {
+    let provers = ProverPool::open(workshop.prover.as_deref(), workshop.workers).await?;
+    for _ in 0..ROUNDS_MAX {
+        let Some(stored) = store.class_fetch(name).await? else { return Err(ImportError::Gone(name.to_owned())) };
+        let hash = stored.class.hash()?;
+        let class = OracleClass::new("the store", stored.class.text)?;
+        let proofs = prove(&provers, &class).await?;
+        let mut totals = Totals::default();
+        totals.note_refuted(&proofs, progress);
+        if let Some(kept) = store.class_prove(name, &hash, proofs).await? {
+            totals.check(store, kept, by, workshop, progress).await?;
+            return Ok(totals);
+        }
+        progress.note("it was changed meanwhile, and is proven anew");
+    }
+    Err(ImportError::Changing(name.to_owned()))
+}
+
+impl Totals {
+    /// Counts what the prover refutes.
+    fn note_refuted(&mut self, proofs: &[NewProof], progress: &mut dyn Progress) {
+        for refuted in proofs.iter().filter(|p| p.record.verdict == Verdict::Refuted) {
+            self.refuted += 1;
+            let Record { id, reason, .. } = &refuted.record;
+            progress.note(&format!("{id} is refuted: {}", reason.as_deref().unwrap_or_default()));
+        }
+    }
+
+    /// Runs a class that was stored on the targets, if it is a draft, and counts it.
+    async fn check(
+        &mut self,
+        store: &Store,
+        kept: PutOutcome,
+        by: CheckedBy<'_>,
+        workshop: &Workshop,
+        progress: &mut dyn Progress,
+    ) -> Result<(), ImportError> {
+        let PutOutcome { class, hash, mut state, changed } = kept;
+        self.classes += 1;
+        self.unchanged += usize::from(!changed);
+        let name = &class.text.name;
         if state == ClassState::Draft {
             let Workshop { targets, data_dir, seed, .. } = workshop;
-            let evidence = cross_check(&text, &records, targets, data_dir, *seed).await?;
+            let records: Vec<Record> = class.proofs.iter().map(|p| p.record.clone()).collect();
+            let evidence = cross_check(&class.text, &records, targets, data_dir, *seed).await?;
             let value = serde_json::to_value(&evidence)?;
             // If somebody changed or reviewed it in the meantime, that is what counts.
-            if store.class_checked(&text.name, &kept.hash, evidence.state(), &value).await? {
+            if store.class_checked(name, &hash, evidence.state(), &value, by).await? {
                 state = evidence.state();
             }
         }
         match state {
-            ClassState::Released => totals.released += 1,
+            ClassState::Released => self.released += 1,
             ClassState::Quarantined => {
-                totals.quarantined += 1;
-                progress.note(&format!("{} is quarantined: `caqtus oracle show --store {0}` shows why", text.name));
+                self.quarantined += 1;
+                progress.note(&format!("{name} is quarantined: `caqtus oracle show --store {name}` shows why"));
             }
-            ClassState::Draft => totals.drafts += 1,
+            ClassState::Draft => self.drafts += 1,
         }
+        Ok(())
     }
-    Ok(totals)
 }
 
 /// Stores the snippets that ship with this program.

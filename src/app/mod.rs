@@ -5,6 +5,7 @@
 //!
 //! Invariant: nothing here prints, reads arguments or the terminal, or ends the process.
 
+pub mod admission;
 pub mod campaign;
 pub mod class;
 pub mod discovery;
@@ -46,12 +47,13 @@ mod tests {
         plan: HuntPlan,
         (mut progress, mut shown): (Box<dyn Progress>, Box<dyn crate::hunt::supervisor::Progress + Send>),
         (stop, stopped): (mpsc::Receiver<()>, watch::Receiver<bool>),
-        (finding, workshop): (&Finding, &import::Workshop),
+        (finding, workshop, by): (&Finding, &import::Workshop, crate::store::CheckedBy<'_>),
         discovery: &mut discovery::Plan,
     ) {
         spawned(campaign::run(plan, campaign::Demands::default(), Some(store), &mut *shown, stop));
         spawned(finding::bisect(Path::new(""), finding, Path::new(""), true, &mut *progress));
         spawned(import::classes(store, &[], import::Trust::Prove, workshop, &mut *progress));
+        spawned(import::prove_again(store, "", by, workshop, &mut *progress));
         spawned(import::candidates(store, "", "", workshop, stopped.clone(), &mut *progress));
         spawned(discovery.run(store, &stopped, &mut *progress));
         spawned(engine::install(Path::new(""), "", "", &mut *progress));

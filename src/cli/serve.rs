@@ -15,13 +15,15 @@ use std::time::Duration;
 /// Serve the catalogue, campaigns and bugs over HTTP, for programs and in a browser
 ///
 /// Prints `listening on http://…` when requests are answered; the API is described at /api/v1/openapi.json. On a loopback
-/// address whoever is on this machine may do everything. On any other, every request needs a token of `caqtus token create`,
-/// and a proxy in front should speak TLS. Ctrl-C or SIGTERM ends it; campaigns go on at the next start.
+/// address whoever is on this machine may do everything. On any other, and with --require-tokens, every request needs a token
+/// of `caqtus token create`. A proxy in front should speak TLS; behind one, name the address of the proxy with --public-url,
+/// also on a loopback address, where everybody would seem to be on this machine otherwise. Ctrl-C or SIGTERM ends it; campaigns go on at the next start.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   caqtus serve
   caqtus serve --demo
-  caqtus serve --listen 0.0.0.0:8737 --store postgres://caqtus@db/caqtus")]
+  caqtus serve --listen 0.0.0.0:8737 --store postgres://caqtus@db/caqtus
+  caqtus serve --public-url https://caqtus.example")]
 pub(super) struct ServeArgs {
     /// The address; the port 0 is any that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8737")]
@@ -29,6 +31,13 @@ pub(super) struct ServeArgs {
     /// The PostgreSQL server that holds the store [default: a private one in the data directory, started when needed]
     #[arg(long, alias = "database-url", env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     store: Option<String>,
+    /// Ask for a token on a loopback address too
+    #[arg(long)]
+    require_tokens: bool,
+    /// The address under which browsers reach the service, through a proxy: with https:// they send its cookies by TLS only.
+    /// Asks for a token on any address
+    #[arg(long, value_name = "URL", value_parser = web_address)]
+    public_url: Option<String>,
     /// Requests a second that one client may send; twice as many at once
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rate_limit: u32,
@@ -42,6 +51,13 @@ pub(super) struct ServeArgs {
     demo: Option<Option<PathBuf>>,
     #[command(flatten)]
     common: Common,
+}
+
+fn web_address(text: &str) -> Result<String, String> {
+    match ["https://", "http://"].into_iter().find_map(|scheme| text.strip_prefix(scheme)) {
+        Some(host) if !host.is_empty() => Ok(text.to_owned()),
+        _ => Err("write https://host, or http://host where there is no TLS".to_owned()),
+    }
 }
 
 /// A directory that is gone with this.
@@ -75,6 +91,8 @@ pub(super) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         // A demo changes nobody's store.
         store_url: args.store.filter(|url| !url.is_empty() && !demo),
         data_dir: named.unwrap_or_else(|| args.common.data_dir()),
+        require_tokens: args.require_tokens || args.public_url.is_some(),
+        secure: args.public_url.is_some_and(|url| url.starts_with("https://")),
         requests_per_second: args.rate_limit,
         log: args.log_format,
         demo,
@@ -89,7 +107,11 @@ pub(super) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         }
         Ok(())
     };
-    super::deep_runtime()?.block_on(async { api::serve(options, ready, interrupts()).await })?;
+    let runtime = super::deep_runtime()?;
+    let served = runtime.block_on(async { api::serve(options, ready, interrupts()).await });
+    // An installation that goes on is begun anew by the next start; nobody waits for it.
+    runtime.shutdown_background();
+    served?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -143,7 +165,9 @@ enum TokenCommand {
 fn token_name(text: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._@-".contains(c);
     match text {
-        "loopback" => Err("the audit trail calls clients without a token so; take another name".to_owned()),
+        "loopback" | "demo" | "discovery" => {
+            Err("the audit trail calls clients without a token so; take another name".to_owned())
+        }
         _ if (1..=100).contains(&text.len()) && text.chars().all(plain) => Ok(text.to_owned()),
         _ => Err("a name has 1 to 100 letters, digits and marks of `._@-`".to_owned()),
     }

@@ -16,8 +16,8 @@ use crate::llm::budget::Exceeded;
 use crate::plan::PlanTree;
 use crate::plan::similarity::similarity;
 use crate::store::{
-    CandidateRow, CandidateVerdict, ClassState, NewClass, NewProof, PutOutcome, Run, SeedRow, StepRow, Store,
-    StoreError,
+    CandidateRow, CandidateVerdict, CheckedBy, ClassState, NewClass, NewProof, PutOutcome, Run, SeedRow, StepRow,
+    Store, StoreError,
 };
 use futures::future::join_all;
 use prover::wire::Outcome;
@@ -28,6 +28,9 @@ use std::sync::Arc;
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+
+/// How the audit trail names discoveries.
+const BY: CheckedBy<'static> = CheckedBy { who: "discovery", job: None };
 
 /// Why a discovery cannot go on. What was done until then is in the store.
 #[derive(Debug, Error)]
@@ -378,7 +381,7 @@ impl Discovery {
             let evidence = self.check(&kept.class).await?;
             let value = serde_json::to_value(&evidence)
                 .map_err(|source| StoreError::Content { what: "evidence".to_owned(), source })?;
-            if self.store.class_checked(&name, &kept.hash, evidence.state(), &value).await? {
+            if self.store.class_checked(&name, &kept.hash, evidence.state(), &value, BY).await? {
                 kept.state = evidence.state();
                 break;
             }

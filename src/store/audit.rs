@@ -53,18 +53,6 @@ impl Change<'_> {
 }
 
 impl Store {
-    /// Notes a change of something that others change too.
-    pub async fn audit_put(
-        &self,
-        who: &str,
-        action: &str,
-        subject: &str,
-        after: Option<Value>,
-    ) -> Result<(), StoreError> {
-        let mut connection = self.pool.acquire().await?;
-        Change { who, action, subject: subject.to_owned(), before: None, after }.note(&mut connection).await
-    }
-
     /// Changes, the last ones first: those with smaller numbers than `before`, of one subject if it is named.
     pub async fn audit_page(
         &self,

@@ -62,9 +62,9 @@ impl Store {
         .execute(&mut *tx)
         .await?;
         sqlx::query!(
-            "INSERT INTO finding (id, campaign_id, bug_id, kind, class, size, finding)
+            "INSERT INTO finding (id, campaign_id, bug_id, kind, class, size, version, finding)
              SELECT 'bench' || i, (SELECT min(id) FROM campaign) + i % 200, (SELECT min(id) FROM bug) + i % $2::int, 'wrong-result',
-                 'bench-' || lpad((1 + i % $3::int)::text, 7, '0'), 100 + i % 900,
+                 'bench-' || lpad((1 + i % $3::int)::text, 7, '0'), 100 + i % 900, '3.39.2',
                  jsonb_build_object('version', '3.39.2', 'statements', jsonb_build_array('CREATE TABLE t1(c0 INT, c1 TEXT)',
                      'INSERT INTO t1 VALUES (' || i || ', ''a'')'), 'queries', jsonb_build_array('SELECT c0 FROM t1'))
              FROM generate_series(1, $1::int) AS i",

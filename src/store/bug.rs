@@ -100,8 +100,8 @@ pub struct BugDetail {
     /// Between which versions it shows.
     #[schema(value_type = Option<Object>)]
     pub bisection: Option<Value>,
-    /// Its smallest finding.
-    pub smallest: Option<String>,
+    /// The number of its smallest finding.
+    pub smallest: Option<i64>,
     /// What people wrote, oldest first.
     pub notes: Vec<NoteRow>,
 }
@@ -133,9 +133,9 @@ pub struct FindingFilter {
 /// A finding in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct FindingLine {
-    /// Of its case.
+    /// Of its case; two campaigns may find the same.
     pub id: String,
-    /// In the order in which findings came.
+    /// Its own, in the order in which findings came.
     pub number: i64,
     /// What kind of failure.
     pub kind: String,
@@ -186,17 +186,17 @@ impl Store {
 
     /// A bug.
     pub async fn bug_fetch(&self, id: i64) -> Result<Option<BugDetail>, StoreError> {
-        let mut tx = self.pool.begin().await?;
+        let mut tx = self.snapshot().await?;
         let line = sqlx::query_as!(
             BugLine,
             r#"SELECT id, fingerprint, kind, class, dbms, state, url, fixed_in, findings, revision,
                    utc(created) AS "created!", utc(last_found) AS "last_found!"
-               FROM bug WHERE id = $1 FOR SHARE"#,
+               FROM bug WHERE id = $1"#,
             id
         );
         let Some(line) = line.fetch_optional(&mut *tx).await? else { return Ok(None) };
         let rest = sqlx::query!(
-            "SELECT bisection, (SELECT finding.id FROM finding WHERE bug_id = bug.id ORDER BY size, number LIMIT 1) AS smallest
+            "SELECT bisection, (SELECT number FROM finding WHERE bug_id = bug.id ORDER BY size, number LIMIT 1) AS smallest
              FROM bug WHERE id = $1",
             id
         )
@@ -278,7 +278,7 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Stores a finding of a campaign, with the bug that it is likely of; whether it is new.
+    /// Stores a finding of a campaign, with the bug that it is likely of; whether it is new to the campaign.
     pub async fn finding_put(&self, campaign: i64, finding: &Finding) -> Result<bool, StoreError> {
         let mut tx = self.pool.begin().await?;
         let kind = finding.kind.to_string();
@@ -293,27 +293,28 @@ impl Store {
         )
         .fetch_one(&mut *tx)
         .await?;
-        let done = sqlx::query!(
-            "INSERT INTO finding (id, campaign_id, bug_id, kind, class, size, finding) VALUES ($1, $2, $3, $4, $5, $6, $7)
-             ON CONFLICT (id) DO NOTHING",
+        let number = sqlx::query_scalar!(
+            "INSERT INTO finding (id, campaign_id, bug_id, kind, class, size, version, finding)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (campaign_id, id) DO NOTHING RETURNING number",
             finding.id,
             campaign,
             bug,
             kind,
             text(&finding.class),
             i32::try_from(finding.size()).unwrap_or(i32::MAX),
+            text(&finding.version),
             to_json("a finding", finding)?
         )
-        .execute(&mut *tx)
+        .fetch_optional(&mut *tx)
         .await?;
-        let new = done.rows_affected() > 0;
-        if new {
-            let data =
-                json!({ "id": finding.id, "bug": bug, "kind": kind, "class": finding.class, "dbms": finding.dbms });
+        if let Some(number) = number {
+            let data = json!({
+                "id": finding.id, "number": number, "bug": bug, "kind": kind, "class": finding.class, "dbms": finding.dbms
+            });
             emit(&mut tx, "finding", Some(campaign), data).await?;
         }
         tx.commit().await?;
-        Ok(new)
+        Ok(number.is_some())
     }
 
     /// Findings, the last ones first: those with smaller numbers than `before`.
@@ -326,7 +327,7 @@ impl Store {
         let rows = sqlx::query_as!(
             FindingLine,
             r#"SELECT finding.id, number, finding.kind, finding.class, campaign_id AS campaign, bug_id AS bug,
-                   campaign.dbms, finding ->> 'version' AS version, size, utc(finding.created) AS "created!"
+                   campaign.dbms, finding.version, size, utc(finding.created) AS "created!"
                FROM finding JOIN campaign ON campaign.id = campaign_id
                WHERE ($1::bigint IS NULL OR number < $1) AND ($2::bigint IS NULL OR campaign_id = $2)
                    AND ($3::bigint IS NULL OR bug_id = $3) AND ($4::text IS NULL OR finding.class = $4)
@@ -342,10 +343,10 @@ impl Store {
         Ok(rows.fetch_all(&self.pool).await?)
     }
 
-    /// A finding.
-    pub async fn finding_fetch(&self, id: &str) -> Result<Option<Finding>, StoreError> {
-        let row = sqlx::query_scalar!("SELECT finding FROM finding WHERE id = $1", id);
+    /// A finding by its number.
+    pub async fn finding_fetch(&self, number: i64) -> Result<Option<Finding>, StoreError> {
+        let row = sqlx::query_scalar!("SELECT finding FROM finding WHERE number = $1", number);
         let found = row.fetch_optional(&self.pool).await?;
-        found.map(|finding| read(format!("the finding {id}"), finding)).transpose()
+        found.map(|finding| read(format!("the finding {number}"), finding)).transpose()
     }
 }

@@ -7,6 +7,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+/// Seconds after which a campaign that tells nothing is one that nobody runs; one that runs tells something every second.
+const SILENT_SECONDS_MAX: f64 = 300.0;
+
 /// A campaign of `caqtus hunt`, as it is stored when it ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CampaignRow {
@@ -93,6 +96,8 @@ pub struct SampleRow {
 /// A campaign that somebody starts.
 #[derive(Debug, Clone)]
 pub struct NewCampaign<'a> {
+    /// Of it alone, in all stores.
+    pub key: &'a str,
     /// The target.
     pub dbms: &'a str,
     /// The seed.
@@ -101,6 +106,8 @@ pub struct NewCampaign<'a> {
     pub spec: &'a Value,
     /// The service that runs it.
     pub service: &'a str,
+    /// How many campaigns the service runs at once, at most.
+    pub at_once_max: usize,
     /// Who asks.
     pub asked_by: &'a str,
     /// Of the request, with its client's name before it.
@@ -116,6 +123,8 @@ pub enum Started {
     Before(i64),
     /// The key of the request belongs to another one.
     Other,
+    /// As many as may be are at it already.
+    Full,
 }
 
 /// A campaign that a service was running.
@@ -123,6 +132,8 @@ pub enum Started {
 pub struct OpenCampaign {
     /// Its number.
     pub id: i64,
+    /// Of it alone, in all stores.
+    pub key: String,
     /// What was asked for.
     pub spec: Value,
     /// Its seed.
@@ -162,9 +173,17 @@ impl Store {
         if let Some(found) = same.fetch_optional(&mut *tx).await? {
             return Ok(if found.same { Started::Before(found.id) } else { Started::Other });
         }
+        let open = sqlx::query_scalar!(
+            r#"SELECT count(*) AS "count!" FROM campaign WHERE service = $1 AND state IN ('running', 'stopping')"#,
+            new.service
+        );
+        if usize::try_from(open.fetch_one(&mut *tx).await?).is_ok_and(|open| open >= new.at_once_max) {
+            return Ok(Started::Full);
+        }
         let id = sqlx::query_scalar!(
             "INSERT INTO campaign (key, dbms, version, seed, summary, state, spec, service, asked_by, idempotency_key)
-             VALUES ('service ' || gen_random_uuid(), $1, '', $2, '{}', 'running', $3, $4, $5, $6) RETURNING id",
+             VALUES ($1, $2, '', $3, '{}', 'running', $4, $5, $6, $7) RETURNING id",
+            new.key,
             new.dbms,
             new.seed.to_string(),
             new.spec,
@@ -189,12 +208,6 @@ impl Store {
             .await?;
         emit(&mut tx, "campaign", Some(id), json!({ "id": id, "state": "running", "version": version })).await?;
         Ok(tx.commit().await?)
-    }
-
-    /// The campaign that a request started.
-    pub async fn campaign_of_key(&self, idempotency_key: &str) -> Result<Option<i64>, StoreError> {
-        let id = sqlx::query_scalar!("SELECT id FROM campaign WHERE idempotency_key = $1", idempotency_key);
-        Ok(id.fetch_optional(&self.pool).await?)
     }
 
     /// Notes how far a campaign is; `keep` is whether a chart shall show it. Its state.
@@ -237,49 +250,71 @@ impl Store {
         Ok(state)
     }
 
-    /// Notes that a campaign ended, and how.
+    /// Notes that a campaign ended, how, and after how many seconds if they are known. One that ended already stays as it is.
     pub async fn campaign_end(
         &self,
         id: i64,
         state: &str,
         error: Option<&str>,
         summary: Option<&Value>,
+        seconds: Option<f64>,
     ) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
-        sqlx::query!(
-            "UPDATE campaign SET state = $2, error = $3, summary = COALESCE($4, summary), updated = now(), ended = now()
-             WHERE id = $1",
+        let done = sqlx::query!(
+            "UPDATE campaign SET state = $2, error = $3, summary = COALESCE($4, summary), seconds = COALESCE($5, seconds),
+                 updated = now(), ended = now()
+             WHERE id = $1 AND state IN ('running', 'stopping')",
             id,
             state,
             error.map(text),
-            summary.cloned().map(storable)
+            summary.cloned().map(storable),
+            seconds
         )
         .execute(&mut *tx)
         .await?;
+        if done.rows_affected() == 0 {
+            return Ok(());
+        }
         emit(&mut tx, "campaign", Some(id), json!({ "id": id, "state": state, "error": error })).await?;
         Ok(tx.commit().await?)
     }
 
-    /// Notes that somebody wants a campaign to stop; its state since, if there is such a campaign.
+    /// Notes that somebody wants a campaign to stop; its state since, if there is such a campaign. One whose service has not
+    /// been heard of for long is stopped already.
     pub async fn campaign_ask_stop(&self, id: i64, who: &str) -> Result<Option<String>, StoreError> {
         let mut tx = self.pool.begin().await?;
-        let row = sqlx::query_scalar!("SELECT state FROM campaign WHERE id = $1 FOR UPDATE", id);
-        let Some(state) = row.fetch_optional(&mut *tx).await? else { return Ok(None) };
-        if state != "running" {
-            return Ok(Some(state));
-        }
-        sqlx::query!("UPDATE campaign SET state = 'stopping' WHERE id = $1", id).execute(&mut *tx).await?;
-        let before = Some(json!({ "state": state }));
+        let row = sqlx::query!(
+            r#"SELECT state, (spec IS NOT NULL AND updated < now() - make_interval(secs => $2)) AS "left!"
+               FROM campaign WHERE id = $1 FOR UPDATE"#,
+            id,
+            SILENT_SECONDS_MAX
+        );
+        let Some(row) = row.fetch_optional(&mut *tx).await? else { return Ok(None) };
+        let is_open = ["running", "stopping"].contains(&row.state.as_str());
+        let (now, error) = match (is_open, row.left) {
+            (true, true) => ("stopped", Some("the service that ran it was not heard of any more")),
+            (true, false) if row.state == "running" => ("stopping", None),
+            _ => return Ok(Some(row.state)),
+        };
+        sqlx::query!(
+            "UPDATE campaign SET state = $2, error = $3, ended = CASE WHEN $2 = 'stopped' THEN now() END WHERE id = $1",
+            id,
+            now,
+            error
+        )
+        .execute(&mut *tx)
+        .await?;
+        let before = Some(json!({ "state": row.state }));
         Change { who, action: "stop", subject: format!("campaign {id}"), before, after: None }.note(&mut tx).await?;
-        emit(&mut tx, "campaign", Some(id), json!({ "id": id, "state": "stopping" })).await?;
+        emit(&mut tx, "campaign", Some(id), json!({ "id": id, "state": now })).await?;
         tx.commit().await?;
-        Ok(Some("stopping".to_owned()))
+        Ok(Some(now.to_owned()))
     }
 
     /// The campaigns that a service was running when it ended.
     pub async fn campaign_open(&self, service: &str) -> Result<Vec<OpenCampaign>, StoreError> {
         let rows = sqlx::query!(
-            r#"SELECT id, spec AS "spec!", seed, (state = 'stopping') AS "stopping!", seconds FROM campaign
+            r#"SELECT id, key, spec AS "spec!", seed, (state = 'stopping') AS "stopping!", seconds FROM campaign
                WHERE service = $1 AND state IN ('running', 'stopping') AND spec IS NOT NULL ORDER BY id"#,
             service
         )
@@ -287,6 +322,7 @@ impl Store {
         .await?;
         let open = rows.into_iter().map(|row| OpenCampaign {
             id: row.id,
+            key: row.key,
             spec: row.spec,
             seed: row.seed.parse().unwrap_or_default(),
             stopping: row.stopping,
@@ -321,12 +357,12 @@ impl Store {
 
     /// A campaign.
     pub async fn campaign_fetch(&self, id: i64) -> Result<Option<CampaignDetail>, StoreError> {
-        let mut tx = self.pool.begin().await?;
+        let mut tx = self.snapshot().await?;
         let line = sqlx::query_as!(
             CampaignLine,
             r#"SELECT id, dbms, version, seed, state, asked_by, seconds, findings, error, revision,
                    utc(started) AS "started!", utc(updated) AS "updated!", utc(ended) AS ended
-               FROM campaign WHERE id = $1 FOR SHARE"#,
+               FROM campaign WHERE id = $1"#,
             id
         );
         let Some(line) = line.fetch_optional(&mut *tx).await? else { return Ok(None) };

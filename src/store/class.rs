@@ -1,13 +1,16 @@
 //! Oracle classes with their members and proofs.
 
+use super::audit::Change;
+use super::event::emit;
+use super::job::{self, NewJob};
 use super::review::{describe, without_withdrawn};
-use super::{Store, StoreError, json, parse, read};
+use super::{Started, Store, StoreError, json, parse, read, storable};
 use crate::caq::class::{ClassText, MemberText};
 use crate::caq::proof::{Pair, Record, Verdict};
 use crate::plan::PlanTree;
 use crate::plan::similarity::similarity;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json as object};
 use sqlx::{PgConnection, types::Json};
 use std::collections::BTreeMap;
 
@@ -87,6 +90,15 @@ pub struct PutOutcome {
     pub state: ClassState,
     /// Whether it, or what is proven of it, is other than before.
     pub changed: bool,
+}
+
+/// Who has a class checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckedBy<'a> {
+    /// Who asked for it, as the audit trail names them.
+    pub who: &'a str,
+    /// The job that does it, if one does.
+    pub job: Option<i64>,
 }
 
 /// A line of the list of classes.
@@ -172,51 +184,70 @@ impl Store {
             });
             new
         };
-        self.keep(class, state, keep_plans).await
-    }
-
-    async fn keep(
-        &self,
-        class: NewClass,
-        state: ClassState,
-        merge: impl FnOnce(NewClass, NewClass) -> NewClass,
-    ) -> Result<PutOutcome, StoreError> {
         let mut tx = self.pool.begin().await?;
-        // A row that is not there yet cannot be locked.
-        sqlx::query!("SELECT pg_advisory_xact_lock(hashtext('caqtus class'), hashtext($1))", class.text.name)
-            .fetch_one(&mut *tx)
-            .await?;
-        let (whole, before) = match fetch(&mut tx, &class.text.name).await? {
-            None => (sorted(class), None),
-            Some(stored) => {
-                let old = &stored.class.text;
-                if old.schema != class.text.schema || old.members.first() != class.text.members.first() {
-                    return Err(StoreError::NameTaken(class.text.name));
-                }
-                let before = (stored.class.hash()?, stored.state, stored.evidence);
-                let merged = without_withdrawn(&mut tx, merge(stored.class, class)).await?;
-                (sorted(merged), Some(before))
-            }
-        };
-        let hash = whole.hash()?;
-        let changed = before.as_ref().is_none_or(|(old, ..)| *old != hash);
-        let (state, evidence) = match before {
-            // What an engine disagreed with stays away until somebody has decided.
-            Some((_, state, evidence)) if !changed || state == ClassState::Quarantined => (state, evidence),
-            _ => (state, None),
-        };
-        put(&mut tx, &whole, &hash, state, evidence.as_ref()).await?;
+        let kept = keep(&mut tx, class, state, keep_plans).await?;
         tx.commit().await?;
-        Ok(PutOutcome { class: whole, hash, state, changed })
+        Ok(kept)
     }
 
     /// Stores a discovered class, or adds its members and proofs to the one of the same name. A changed class is a draft.
     pub async fn class_extend(&self, class: NewClass) -> Result<PutOutcome, StoreError> {
-        let absorb = |mut old: NewClass, new| {
-            old.absorb(new);
-            old
+        let mut tx = self.pool.begin().await?;
+        let kept = keep(&mut tx, class, ClassState::Draft, absorbed).await?;
+        tx.commit().await?;
+        Ok(kept)
+    }
+
+    /// The same for a class that somebody brings, with the job that proves it if it is new or changed.
+    pub async fn class_import(
+        &self,
+        class: NewClass,
+        proof: &NewJob<'_>,
+    ) -> Result<(PutOutcome, Option<i64>), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let brought = json("a class", &class.text)?;
+        let kept = keep(&mut tx, class, ClassState::Draft, absorbed).await?;
+        if !kept.changed {
+            tx.commit().await?;
+            return Ok((kept, None));
+        }
+        let name = &kept.class.text.name;
+        let change = Change {
+            who: proof.asked_by,
+            action: "import",
+            subject: format!("class {name}"),
+            before: None,
+            after: Some(brought),
         };
-        self.keep(class, ClassState::Draft, absorb).await
+        change.note(&mut tx).await?;
+        let job = match job::put(&mut tx, proof).await? {
+            Started::New(job) | Started::Before(job) => Some(job),
+            Started::Other | Started::Full => None,
+        };
+        tell(&mut tx, name).await?;
+        tx.commit().await?;
+        Ok((kept, job))
+    }
+
+    /// Puts new proofs in the place of those of a class, as it was when they were asked for ([`NewClass::hash`]). A class with
+    /// other proofs than before is a draft, unless it is quarantined. `None` if the class is another one by now.
+    pub async fn class_prove(
+        &self,
+        name: &str,
+        hash: &str,
+        proofs: Vec<NewProof>,
+    ) -> Result<Option<PutOutcome>, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        lock(&mut tx, name).await?;
+        let Some(stored) = fetch(&mut tx, name).await? else { return Ok(None) };
+        if stored.class.hash()? != hash {
+            return Ok(None);
+        }
+        let class = NewClass { proofs, ..stored.class };
+        let kept = keep(&mut tx, class, ClassState::Draft, |_, new| new).await?;
+        tell(&mut tx, name).await?;
+        tx.commit().await?;
+        Ok(Some(kept))
     }
 
     /// Sets whether a class may be used, and why: a person's decision.
@@ -227,24 +258,38 @@ impl Store {
         Ok(())
     }
 
-    /// Sets the state that a check came to. Whether it counts: only if the class is still the draft that was checked.
+    /// Sets the state that a check came to, which somebody asked for. Whether it counts: only if the class is still the draft
+    /// that was checked.
     pub async fn class_checked(
         &self,
         name: &str,
         hash: &str,
         state: ClassState,
         evidence: &Value,
+        by: CheckedBy<'_>,
     ) -> Result<bool, StoreError> {
+        let mut tx = self.pool.begin().await?;
         let done = sqlx::query!(
             "UPDATE class SET state = $3, evidence = $4 WHERE name = $1 AND hash = $2 AND state = 'draft'",
             name,
             hash,
             state.name(),
-            evidence
-        )
-        .execute(&self.pool)
-        .await?;
-        Ok(done.rows_affected() > 0)
+            storable(evidence.clone())
+        );
+        if done.execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(false);
+        }
+        let change = Change {
+            who: by.who,
+            action: state.name(),
+            subject: format!("class {name}"),
+            before: Some(object!({ "state": ClassState::Draft })),
+            after: Some(object!({ "state": state, "job": by.job })),
+        };
+        change.note(&mut tx).await?;
+        tell(&mut tx, name).await?;
+        tx.commit().await?;
+        Ok(true)
     }
 
     /// All classes by name, or those in one state.
@@ -274,16 +319,71 @@ impl Store {
 
     /// A class by name.
     pub async fn class_fetch(&self, name: &str) -> Result<Option<StoredClass>, StoreError> {
-        let mut tx = self.pool.begin().await?;
+        let mut tx = self.snapshot().await?;
         fetch(&mut tx, name).await
     }
 }
 
+/// A class with the members and proofs of another one over the same first member.
+fn absorbed(mut old: NewClass, new: NewClass) -> NewClass {
+    old.absorb(new);
+    old
+}
+
+/// Keeps others from changing the class of a name, until the transaction ends.
+pub(super) async fn lock(connection: &mut PgConnection, name: &str) -> Result<(), StoreError> {
+    // A row that is not there yet cannot be locked.
+    sqlx::query!("SELECT pg_advisory_xact_lock(hashtext('caqtus class'), hashtext($1))", name)
+        .fetch_one(&mut *connection)
+        .await?;
+    sqlx::query!("SELECT id FROM class WHERE name = $1 FOR UPDATE", name).fetch_optional(connection).await?;
+    Ok(())
+}
+
+/// Tells those who watch that a class changed.
+async fn tell(connection: &mut PgConnection, name: &str) -> Result<(), StoreError> {
+    let now =
+        sqlx::query!("SELECT state, revision FROM class WHERE name = $1", name).fetch_one(&mut *connection).await?;
+    emit(connection, "class", None, object!({ "name": name, "state": now.state, "revision": now.revision })).await
+}
+
+/// Stores a class, merged with the one of its name if there is one over the same first member.
+async fn keep(
+    connection: &mut PgConnection,
+    class: NewClass,
+    state: ClassState,
+    merge: impl FnOnce(NewClass, NewClass) -> NewClass,
+) -> Result<PutOutcome, StoreError> {
+    lock(connection, &class.text.name).await?;
+    let (whole, before) = match fetch(connection, &class.text.name).await? {
+        None => (sorted(class), None),
+        Some(stored) => {
+            let old = &stored.class.text;
+            if old.schema != class.text.schema || old.members.first() != class.text.members.first() {
+                return Err(StoreError::NameTaken(class.text.name));
+            }
+            let before = (stored.class.hash()?, stored.state, stored.evidence);
+            let merged = without_withdrawn(connection, merge(stored.class, class)).await?;
+            (sorted(merged), Some(before))
+        }
+    };
+    let hash = whole.hash()?;
+    let changed = before.as_ref().is_none_or(|(old, ..)| *old != hash);
+    let (state, evidence) = match before {
+        // What an engine disagreed with stays away until somebody has decided.
+        Some((_, state, evidence)) if !changed || state == ClassState::Quarantined => (state, evidence),
+        _ => (state, None),
+    };
+    put(connection, &whole, &hash, state, evidence.as_ref()).await?;
+    Ok(PutOutcome { class: whole, hash, state, changed })
+}
+
+/// A class by name; who changes it has locked it.
 pub(super) async fn fetch(connection: &mut PgConnection, name: &str) -> Result<Option<StoredClass>, StoreError> {
     let row = sqlx::query!(
         r#"SELECT id, origin, about, schema, placeholders AS "placeholders: Json<BTreeMap<String, String>>", dialects,
                assumes, state, evidence, similarity
-           FROM class WHERE name = $1 FOR UPDATE"#,
+           FROM class WHERE name = $1"#,
         name
     )
     .fetch_optional(&mut *connection)

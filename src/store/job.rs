@@ -5,6 +5,7 @@ use super::event::emit;
 use super::{Started, Store, StoreError};
 use serde::Serialize;
 use serde_json::{Value, json};
+use sqlx::PgConnection;
 use utoipa::ToSchema;
 
 /// A job.
@@ -42,52 +43,84 @@ pub struct NewJob<'a> {
     pub service: &'a str,
     /// Who asks.
     pub asked_by: &'a str,
-    /// Of the request, with its client's name before it.
-    pub idempotency_key: &'a str,
+    /// Of the request, with its client's name before it; none for a job that is part of something else.
+    pub idempotency_key: Option<&'a str>,
+}
+
+/// Keeps two of one subject from being put at once, until the transaction ends.
+async fn lock(connection: &mut PgConnection) -> Result<(), StoreError> {
+    sqlx::query!("SELECT pg_advisory_xact_lock(hashtext('caqtus job'))").fetch_one(connection).await?;
+    Ok(())
+}
+
+/// See [`Store::job_put`]; a part of a transaction.
+pub(super) async fn put(connection: &mut PgConnection, job: &NewJob<'_>) -> Result<Started, StoreError> {
+    lock(connection).await?;
+    let same = sqlx::query!(
+        r#"SELECT id, (kind = $2 AND subject = $3) AS "same!" FROM job
+           WHERE idempotency_key = $1 OR (service = $4 AND kind = $2 AND subject = $3 AND state = 'waiting')
+           ORDER BY idempotency_key = $1 DESC NULLS LAST LIMIT 1"#,
+        job.idempotency_key,
+        job.kind,
+        job.subject,
+        job.service
+    );
+    if let Some(found) = same.fetch_optional(&mut *connection).await? {
+        return Ok(if found.same { Started::Before(found.id) } else { Started::Other });
+    }
+    let id = sqlx::query_scalar!(
+        "INSERT INTO job (kind, subject, state, service, asked_by, idempotency_key)
+         VALUES ($1, $2, 'waiting', $3, $4, $5) RETURNING id",
+        job.kind,
+        job.subject,
+        job.service,
+        job.asked_by,
+        job.idempotency_key
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    let change = Change {
+        who: job.asked_by,
+        action: job.kind,
+        subject: job.subject.to_owned(),
+        before: None,
+        after: Some(json!({ "job": id })),
+    };
+    change.note(connection).await?;
+    let data = json!({ "id": id, "kind": job.kind, "subject": job.subject, "state": "waiting" });
+    emit(connection, "job", None, data).await?;
+    Ok(Started::New(id))
 }
 
 impl Store {
-    /// Notes a job, which waits. One that is asked for again while it waits or runs is the same.
+    /// Notes a job, which waits. One that is asked of the same service again while it waits is the same; one that runs may
+    /// have read what has changed since.
     pub async fn job_put(&self, job: &NewJob<'_>) -> Result<Started, StoreError> {
         let mut tx = self.pool.begin().await?;
-        sqlx::query!("SELECT pg_advisory_xact_lock(hashtext('caqtus job'))").fetch_one(&mut *tx).await?;
-        let same = sqlx::query!(
-            r#"SELECT id, (kind = $2 AND subject = $3) AS "same!" FROM job
-               WHERE idempotency_key = $1 OR (kind = $2 AND subject = $3 AND state IN ('waiting', 'running'))
-               ORDER BY idempotency_key = $1 DESC NULLS LAST LIMIT 1"#,
-            job.idempotency_key,
-            job.kind,
-            job.subject
-        );
-        if let Some(found) = same.fetch_optional(&mut *tx).await? {
-            return Ok(if found.same { Started::Before(found.id) } else { Started::Other });
-        }
-        let id = sqlx::query_scalar!(
-            "INSERT INTO job (kind, subject, state, service, asked_by, idempotency_key)
-             VALUES ($1, $2, 'waiting', $3, $4, $5) RETURNING id",
-            job.kind,
-            job.subject,
-            job.service,
-            job.asked_by,
-            job.idempotency_key
-        )
-        .fetch_one(&mut *tx)
-        .await?;
-        let change = Change {
-            who: job.asked_by,
-            action: job.kind,
-            subject: job.subject.to_owned(),
-            before: None,
-            after: Some(json!({ "job": id })),
-        };
-        change.note(&mut tx).await?;
-        let data = json!({ "id": id, "kind": job.kind, "subject": job.subject, "state": "waiting" });
-        emit(&mut tx, "job", None, data).await?;
+        let started = put(&mut tx, job).await?;
         tx.commit().await?;
-        Ok(Started::New(id))
+        Ok(started)
     }
 
-    /// Notes what a job came to, or that it runs or waits, and what it says.
+    /// Begins a job of a service that has not ended: from now on it runs, and what is asked for is another. `None` if there
+    /// is nothing to be done, by this service.
+    pub async fn job_take(&self, id: i64, service: &str) -> Result<Option<JobRow>, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let row = sqlx::query_as!(
+            JobRow,
+            r#"UPDATE job SET state = 'running' WHERE id = $1 AND service = $2 AND state IN ('waiting', 'running')
+               RETURNING id, kind, subject, state, asked_by, message, result, utc(created) AS "created!",
+                   utc(ended) AS ended"#,
+            id,
+            service
+        );
+        let row = row.fetch_optional(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(row)
+    }
+
+    /// Notes what a job came to, or that it runs or waits, and what it says. One that would wait while another waits for the
+    /// same has failed.
     pub async fn job_note(
         &self,
         id: i64,
@@ -96,6 +129,19 @@ impl Store {
         result: Option<&Value>,
     ) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
+        let mut state = state;
+        if state == "waiting" {
+            lock(&mut tx).await?;
+            let other = sqlx::query_scalar!(
+                r#"SELECT EXISTS (SELECT FROM job JOIN job AS other USING (service, kind, subject)
+                       WHERE job.id = $1 AND other.id <> $1 AND other.state = 'waiting') AS "exists!""#,
+                id
+            );
+            // Of two that would wait for the same, one is enough.
+            if other.fetch_one(&mut *tx).await? {
+                state = "failed";
+            }
+        }
         let row = sqlx::query!(
             "UPDATE job SET state = $2, message = left($3, 2000), result = COALESCE($4, result),
                  ended = CASE WHEN $2 IN ('done', 'failed') THEN now() END

@@ -28,7 +28,7 @@ pub use browse::{
 };
 pub use bug::{BugChange, BugDetail, BugFilter, BugLine, BugState, FindingFilter, FindingLine, NoteRow};
 pub use campaign::{CampaignDetail, CampaignLine, CampaignRow, NewCampaign, OpenCampaign, SampleRow, Started};
-pub use class::{ClassState, ClassSummary, NewClass, NewProof, PutOutcome, StoredClass};
+pub use class::{CheckedBy, ClassState, ClassSummary, NewClass, NewProof, PutOutcome, StoredClass};
 pub use discovery::{
     CandidateRow, CandidateTotal, CandidateVerdict, Costs, ExchangeOutcome, ExchangeRow, Run, RunClass, SeedRow,
     StepRow, Stored, Tally,
@@ -43,7 +43,7 @@ pub use token::TokenRow;
 use crate::clock;
 use cluster::Cluster;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
-use sqlx::{ConnectOptions as _, Connection as _, PgPool};
+use sqlx::{ConnectOptions as _, Connection as _, PgPool, Postgres, Transaction};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -259,6 +259,11 @@ impl Store {
     pub async fn is_there(&self) -> Result<(), StoreError> {
         sqlx::query_scalar!(r#"SELECT 1 AS "one!""#).fetch_one(&self.pool).await?;
         Ok(())
+    }
+
+    /// Begins to read: everything is of one moment, and nobody waits.
+    async fn snapshot(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
+        Ok(self.pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
     }
 
     /// Closes the connections, those of clones too, and stops the private server unless somebody else uses it.

@@ -2,7 +2,7 @@
 //! says which revision was looked at.
 
 use super::audit::Change;
-use super::class::{NewClass, StoredClass, fetch, put};
+use super::class::{NewClass, StoredClass, fetch, lock, put};
 use super::event::emit;
 use super::{ClassState, Store, StoreError, Written};
 use crate::caq::class::MemberText;
@@ -224,8 +224,7 @@ impl Store {
 
     /// A class by name, with what lists show of it.
     pub async fn class_detail(&self, name: &str) -> Result<Option<ClassDetail>, StoreError> {
-        let mut tx = self.pool.begin().await?;
-        // It is locked from here on, so what follows is of the same revision.
+        let mut tx = self.snapshot().await?;
         let Some(class) = fetch(&mut tx, name).await? else { return Ok(None) };
         let line = sqlx::query_as!(
             ClassLine,
@@ -240,7 +239,7 @@ impl Store {
             .fetch_one(&mut *tx)
             .await?;
         let withdrawn = sqlx::query!(
-            "SELECT sql, why FROM withdrawal WHERE class_id = (SELECT id FROM class WHERE name = $1) ORDER BY created",
+            "SELECT sql, why FROM withdrawal WHERE class_id = (SELECT id FROM class WHERE name = $1) ORDER BY id",
             name
         )
         .fetch_all(&mut *tx)
@@ -297,6 +296,7 @@ impl Store {
         who: &str,
     ) -> Result<Withdrawal, StoreError> {
         let mut tx = self.pool.begin().await?;
+        lock(&mut tx, name).await?;
         let Some(stored) = fetch(&mut tx, name).await? else { return Ok(Withdrawal::NoClass) };
         let row = sqlx::query!("SELECT id, revision FROM class WHERE name = $1", name).fetch_one(&mut *tx).await?;
         if row.revision != revision {
@@ -314,8 +314,7 @@ impl Store {
             state = ClassState::Draft;
         }
         sqlx::query!(
-            "INSERT INTO withdrawal (class_id, sql, switch, why) VALUES ($1, $2, $3, $4)
-             ON CONFLICT (class_id, sql, switch) DO UPDATE SET why = $4",
+            "INSERT INTO withdrawal (class_id, sql, switch, why) VALUES ($1, $2, $3, $4)",
             row.id,
             member.sql(),
             member.switch().unwrap_or_default(),
@@ -356,6 +355,7 @@ impl Store {
         let names = sqlx::query_scalar!("SELECT name FROM class WHERE features IS NULL ORDER BY name");
         for name in names.fetch_all(&self.pool).await? {
             let mut tx = self.pool.begin().await?;
+            lock(&mut tx, &name).await?;
             if let Some(stored) = fetch(&mut tx, &name).await? {
                 let id = sqlx::query_scalar!("SELECT id FROM class WHERE name = $1", name).fetch_one(&mut *tx).await?;
                 describe(&mut tx, id, &stored.class).await?;

@@ -15,6 +15,21 @@ pub(super) enum Argument<'a> {
     Expr(&'a Ast),
 }
 
+/// Functions of windows alone that are read.
+pub(super) const WINDOW_FUNCTIONS: [&str; 11] = [
+    "cume_dist",
+    "dense_rank",
+    "first_value",
+    "lag",
+    "last_value",
+    "lead",
+    "nth_value",
+    "ntile",
+    "percent_rank",
+    "rank",
+    "row_number",
+];
+
 /// Whether the name is an aggregate that is read.
 pub(super) fn is_aggregate(name: &str) -> bool {
     matches!(name, "count" | "sum" | "min" | "max" | "avg") || other(name).is_some()

@@ -4,7 +4,7 @@ use sqlparser::ast::{self, Expr as Ast};
 
 use crate::ir::{ArithmeticOp, Assumption, CompareOp, Expr, Type, Value, results};
 
-use super::aggregate::{Argument, is_aggregate};
+use super::aggregate::{Argument, WINDOW_FUNCTIONS, is_aggregate};
 use super::expr::{call, texts};
 use super::types::common;
 use super::{Lowerer, Result, absent, empty, literal, no, unset};
@@ -22,6 +22,32 @@ pub fn scalar_functions() -> impl Iterator<Item = (&'static str, Vec<&'static st
 /// Whether a function is one of values in every engine that has it.
 fn is_scalar(name: &str) -> bool {
     scalar_functions().any(|(known, _)| known == name)
+}
+
+/// Functions with a meaning in the plan, and those of groups.
+const MEANT: [&str; 16] = [
+    "coalesce",
+    "date",
+    "greatest",
+    "grouping",
+    "grouping_id",
+    "if",
+    "ifnull",
+    "iif",
+    "least",
+    "mod",
+    "negative",
+    "nullif",
+    "nvl",
+    "nvl2",
+    "positive",
+    "row",
+];
+
+/// Whether a name, in lower case, is of a function that is read: of values, an aggregate, or of a window. None of them does
+/// anything but give a value. With some arguments it may be refused all the same.
+pub fn knows_function(name: &str) -> bool {
+    is_scalar(name) || MEANT.contains(&name) || is_aggregate(name) || WINDOW_FUNCTIONS.contains(&name)
 }
 
 impl Lowerer<'_> {

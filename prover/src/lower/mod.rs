@@ -33,7 +33,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
 
 use crate::ir::{Assumption, Query, Schema};
-pub use functions::scalar_functions;
+pub use functions::{knows_function, scalar_functions};
 pub use validate::validate;
 
 /// Why a text was not read. Prints the construct (`MATCH_RECOGNIZE`), `syntax error: ...` for text that does not parse,

@@ -49,7 +49,7 @@ pub(super) async fn list(
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Looked {
-    finding: Option<String>,
+    finding: Option<i64>,
     cursor: Option<String>,
 }
 
@@ -64,8 +64,9 @@ pub(super) async fn bug(
     let of_bug = FindingQuery { bug: Some(id), limit: Some(LISTED), cursor: looked.cursor, ..FindingQuery::default() };
     let findings = findings::page(&service, &of_bug).await?;
     let next = findings.next.as_deref().map(|cursor| link(&format!("/bugs/{id}"), &[("cursor", cursor)]));
-    let finding = match looked.finding.as_ref().or(bug.smallest.as_ref()) {
-        Some(finding) => Some(findings::fetch(&service, finding).await?),
+    let number = looked.finding.or(bug.smallest);
+    let finding = match number {
+        Some(number) => Some(findings::fetch(&service, number).await?),
         None => None,
     };
     let file = |name: &str| -> Result<String, Problem> {
@@ -78,7 +79,7 @@ pub(super) async fn bug(
     let span = bug.bisection.as_ref().and_then(Span::new);
     let shown = finding.as_ref().map(Shown::new);
     let with = context! {
-        bug => Serde(&bug), findings => Serde(&findings), next, shown => Serde(shown), report, script, span => Serde(span),
+        bug => Serde(&bug), findings => Serde(&findings), next, shown => Serde(shown), number, report, script, span => Serde(span),
         job => Serde(job), is_class, key => page_key(),
     };
     visit.page(&service, "bug.html", with)

@@ -3,6 +3,7 @@
 
 use super::super::Shared;
 use super::super::campaigns::{CampaignRequest, ClassesOf};
+use super::caught;
 use crate::app::campaign::{self, Demands};
 use crate::app::cores;
 use crate::config::{CampaignLimits, CampaignSpec, ClassChoice, SERVER_RETURN_MS};
@@ -12,7 +13,7 @@ use crate::hunt::protocol::Ready;
 use crate::hunt::stats::Stats;
 use crate::hunt::supervisor::{HuntEnvironment, HuntPlan, Progress};
 use crate::store::{OpenCampaign, SampleRow};
-use crate::triage::finding::{self, FoundReport};
+use crate::triage::finding::{self, Finding, FoundReport};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,6 +30,8 @@ const SAMPLE_PART: f64 = 0.01;
 /// A campaign to be begun or gone on with.
 pub(in crate::api) struct Begin {
     pub(in crate::api) id: i64,
+    /// Of it alone, in all stores.
+    pub(in crate::api) key: String,
     pub(in crate::api) request: CampaignRequest,
     pub(in crate::api) seed: u64,
     /// Seconds that it ran before.
@@ -40,8 +43,13 @@ pub(in crate::api) struct Begin {
 impl Begin {
     /// What the store has of a campaign that was not ended.
     pub(super) fn of(open: OpenCampaign) -> Result<Self, serde_json::Error> {
-        let OpenCampaign { id, spec, seed, stopping, seconds } = open;
-        Ok(Self { id, request: serde_json::from_value(spec)?, seed, seconds, stopping })
+        let OpenCampaign { id, key, spec, seed, stopping, seconds } = open;
+        Ok(Self { id, key, request: serde_json::from_value(spec)?, seed, seconds, stopping })
+    }
+
+    /// Its directory. Numbers are given anew in another store, so it is named after what is not.
+    fn dir(&self, data_dir: &Path) -> PathBuf {
+        data_dir.join("campaigns").join(self.key.trim_start_matches("service "))
     }
 }
 
@@ -53,41 +61,88 @@ pub(in crate::api) fn spawn(service: &Shared, begin: Begin) {
 
 /// What became of a part of a campaign.
 enum Ended {
-    /// It is done, for this reason.
-    For(&'static str, Option<String>, Option<serde_json::Value>),
+    /// It is done.
+    Done(Done),
     /// The service ends; the next start goes on.
     HandedBack,
 }
 
-async fn run(service: Shared, begin: Begin) {
-    let mut ending = service.ending.clone();
-    let place = tokio::select! {
-        place = service.work.campaigns.clone().acquire_owned() => place,
-        _ = ending.wait_for(|ending| *ending) => return,
-    };
-    service.metrics.campaigns.inc();
-    let id = begin.id;
-    let ended = if begin.stopping { Ended::For("stopped", None, None) } else { hunt(&service, begin).await };
-    service.metrics.campaigns.dec();
-    drop(place);
-    let stored = match &ended {
-        Ended::HandedBack => Ok(()),
-        Ended::For(state, error, summary) => {
-            service.store.campaign_end(id, state, error.as_deref(), summary.as_ref()).await
-        }
-    };
-    if let Err(error) = stored {
-        // It runs on in the store, and the next start ends it.
-        tracing::error!(campaign = id, error = format!("{:#}", anyhow::Error::from(error)), "its end is not stored");
+/// How a campaign ended.
+struct Done {
+    state: &'static str,
+    error: Option<String>,
+    summary: Option<serde_json::Value>,
+    /// Over all its parts, if it ran.
+    seconds: Option<f64>,
+}
+
+impl Done {
+    fn failed(error: String) -> Self {
+        Self { state: "failed", error: Some(error), summary: None, seconds: None }
     }
 }
 
-async fn hunt(service: &Shared, begin: Begin) -> Ended {
-    let id = begin.id;
-    let out_dir = service.data_dir.join("campaigns").join(id.to_string());
-    let plan = match plan(service, &begin, &out_dir).await {
+/// How long a store that is away is waited for, before the end of a campaign is told again.
+const AGAIN_MS: u64 = 5_000;
+
+async fn run(service: Shared, begin: Begin) {
+    service.metrics.campaigns.inc();
+    let (id, dir) = (begin.id, begin.dir(&service.data_dir));
+    let ended = if begin.stopping {
+        Ended::Done(Done { state: "stopped", error: None, summary: None, seconds: None })
+    } else {
+        caught(hunt(&service, begin, &dir)).await.unwrap_or_else(|panic| Ended::Done(Done::failed(panic)))
+    };
+    // Whatever the store missed: a service that was killed told it nothing more.
+    store_found(&service, id, &dir).await;
+    service.metrics.campaigns.dec();
+    let Ended::Done(Done { state, error, summary, seconds }) = ended else { return };
+    let mut ending = service.ending.clone();
+    loop {
+        let stored = service.store.campaign_end(id, state, error.as_deref(), summary.as_ref(), seconds).await;
+        let Err(error) = stored else { return };
+        let is_away = error.is_away();
+        // It runs on in the store, and the next start ends it.
+        tracing::error!(campaign = id, error = format!("{:#}", anyhow::Error::from(error)), "its end is not stored");
+        if !is_away {
+            return;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(AGAIN_MS)) => {}
+            _ = ending.wait_for(|ending| *ending) => return,
+        }
+    }
+}
+
+/// Stores the findings of a campaign's directory.
+async fn store_found(service: &Shared, id: i64, dir: &Path) {
+    let dir = dir.to_owned();
+    let survey = tokio::task::spawn_blocking(move || finding::survey(&dir)).await;
+    let findings = match survey {
+        Ok(Ok(survey)) => survey.findings,
+        Ok(Err(error)) => {
+            let error = format!("{:#}", anyhow::Error::from(error));
+            return tracing::error!(campaign = id, error, "the findings of a campaign cannot be read");
+        }
+        Err(error) => return tracing::error!(campaign = id, %error, "the findings of a campaign cannot be read"),
+    };
+    for (_, finding) in &findings {
+        match service.store.finding_put(id, finding).await {
+            Ok(new) => {
+                service.metrics.findings.inc_by(u64::from(new));
+            }
+            Err(error) => {
+                let error = format!("{:#}", anyhow::Error::from(error));
+                tracing::error!(campaign = id, finding = finding.id, error, "a finding is not stored; it is on disk");
+            }
+        }
+    }
+}
+
+async fn hunt(service: &Shared, begin: Begin, out_dir: &Path) -> Ended {
+    let plan = match plan(service, &begin, out_dir).await {
         Ok(plan) => plan,
-        Err(error) => return Ended::For("failed", Some(format!("{error:#}")), None),
+        Err(error) => return Ended::Done(Done::failed(format!("{error:#}"))),
     };
     let (stop, stopped) = mpsc::channel(1);
     let (tell, told) = mpsc::unbounded_channel();
@@ -106,26 +161,19 @@ async fn hunt(service: &Shared, begin: Begin) -> Ended {
     };
     drop(reporter);
     let asked = recorder.await.unwrap_or(false);
-    // Whatever the store missed meanwhile.
-    let survey = finding::survey(&out_dir).unwrap_or_default();
-    for (_, finding) in &survey.findings {
-        if let Err(error) = service.store.finding_put(id, finding).await {
-            let error = format!("{:#}", anyhow::Error::from(error));
-            tracing::error!(campaign = id, finding = finding.id, error, "a finding is not stored; it is on disk");
-        }
-    }
     let ended = match ended {
         Ok(ended) => ended,
-        Err(error) => return Ended::For("failed", Some(format!("{:#}", anyhow::Error::from(error))), None),
+        Err(error) => return Ended::Done(Done::failed(format!("{:#}", anyhow::Error::from(error)))),
     };
     let error = ended.error.as_ref().map(|error| format!("{error:#}"));
-    let summary = serde_json::to_value(ended.json()).ok();
-    match (&error, asked, *service.ending.borrow()) {
-        (Some(_), ..) => Ended::For("failed", error, summary),
-        (None, true, _) => Ended::For("stopped", None, summary),
-        (None, false, true) => Ended::HandedBack,
-        (None, false, false) => Ended::For("finished", None, summary),
-    }
+    let state = match (&error, asked, *service.ending.borrow()) {
+        (Some(_), ..) => "failed",
+        (None, true, _) => "stopped",
+        (None, false, true) => return Ended::HandedBack,
+        (None, false, false) => "finished",
+    };
+    let seconds = Some(begin.seconds + ended.summary.elapsed.as_secs_f64());
+    Ended::Done(Done { state, error, summary: serde_json::to_value(ended.json()).ok(), seconds })
 }
 
 /// What is run, and where; a campaign whose state is on disk is gone on with.
@@ -214,6 +262,10 @@ impl Progress for Reporter {
     }
 }
 
+async fn read(dir: PathBuf) -> anyhow::Result<Finding> {
+    Ok(tokio::task::spawn_blocking(move || finding::read(&dir)).await??)
+}
+
 /// Stores what a hunt says, and stops it when somebody asked for that; whether somebody did.
 async fn record(
     service: Shared,
@@ -226,13 +278,13 @@ async fn record(
     while let Some(told) = told.recv().await {
         let stored = match told {
             Told::Ready(version) => service.store.campaign_ready(id, &version).await,
-            Told::Found(dir) => match finding::read(&dir) {
+            Told::Found(dir) => match read(dir).await {
                 Ok(finding) => service.store.finding_put(id, &finding).await.map(|new| {
                     service.metrics.findings.inc_by(u64::from(new));
                 }),
                 // It is read again when the campaign ends.
                 Err(error) => {
-                    tracing::warn!(campaign = id, %error, "a finding cannot be read");
+                    tracing::warn!(campaign = id, error = format!("{error:#}"), "a finding cannot be read");
                     Ok(())
                 }
             },
@@ -252,7 +304,7 @@ async fn record(
                     "outcomes": { "pass": pass, "skipped": skipped, "warning": warning, "fail": fail },
                 });
                 service.store.campaign_progress(id, &sample, &summary, keep).await.map(|state| {
-                    if state == "stopping" {
+                    if state != "running" {
                         asked = true;
                         // It may be stopping already.
                         let _ = stop.try_send(());

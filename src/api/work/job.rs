@@ -1,12 +1,12 @@
 //! Jobs, one after the other: proofs, bisections, installations.
 
 use super::super::Shared;
-use crate::app::import::{self, ImportError, Trust, Workshop};
+use super::caught;
+use crate::app::import::{self, ImportError, Workshop};
 use crate::app::{Progress, cores, engine, finding};
-use crate::catalogue;
 use crate::clock;
 use crate::discover::pool::PoolError;
-use crate::store::JobRow;
+use crate::store::{CheckedBy, JobRow};
 use anyhow::{Context as _, anyhow};
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -35,10 +35,16 @@ pub(super) async fn work(service: Shared, mut queue: mpsc::UnboundedReceiver<i64
             _ = ending.wait_for(|ending| *ending) => return,
         };
         let Some(id) = id else { return };
-        let Ok(Some(job)) = service.store.job_fetch(id).await else { continue };
-        if !["waiting", "running"].contains(&job.state.as_str()) {
-            continue;
-        }
+        // Those of other services are theirs.
+        let job = match service.store.job_take(id, &service.work.name).await {
+            Ok(Some(job)) => job,
+            Ok(None) => continue,
+            Err(error) => {
+                let error = format!("{:#}", anyhow::Error::from(error));
+                tracing::error!(job = id, error, "a job cannot be begun; the next start does");
+                continue;
+            }
+        };
         tokio::select! {
             () = perform(&service, &job) => {}
             // It is still noted as running, and the next start begins it anew.
@@ -52,12 +58,16 @@ async fn perform(service: &Shared, job: &JobRow) {
     let telling = tokio::spawn(tell(service.clone(), job.id, said));
     let mut progress = Saying { say, last: None };
     progress.note("begun");
-    let outcome = match job.kind.as_str() {
-        "prove" => prove(service, &job.subject, &mut progress).await,
-        "bisect" => bisect(service, job, &mut progress).await,
-        "install" => install(service, &job.subject, &mut progress).await,
-        other => Err(anyhow!("nobody knows how to {other}")),
+    let work = async {
+        match job.kind.as_str() {
+            "prove" => prove(service, job, &mut progress).await,
+            "bisect" => bisect(service, job, &mut progress).await,
+            "install" => install(service, &job.subject, &mut progress).await,
+            other => Err(anyhow!("nobody knows how to {other}")),
+        }
     };
+    // Others wait behind it.
+    let outcome = caught(work).await.unwrap_or_else(|panic| Err(anyhow!(panic)));
     drop(progress);
     let _ = telling.await;
     let noted = match outcome {
@@ -98,10 +108,8 @@ async fn tell(service: Shared, job: i64, mut said: mpsc::UnboundedReceiver<Strin
 }
 
 /// Proves the members of a class against the first, and runs it on the embedded engine and those that are here.
-async fn prove(service: &Shared, subject: &str, progress: &mut dyn Progress) -> anyhow::Result<Outcome> {
-    let name = subject.strip_prefix("class ").unwrap_or(subject);
-    let stored = service.store.class_fetch(name).await?.context("the class is gone")?;
-    let classes = catalogue::assemble("the store", vec![stored.class.text], Vec::new())?.classes;
+async fn prove(service: &Shared, job: &JobRow, progress: &mut dyn Progress) -> anyhow::Result<Outcome> {
+    let name = job.subject.strip_prefix("class ").unwrap_or(&job.subject);
     let workshop = Workshop {
         targets: vec!["sqlite".to_owned()],
         data_dir: service.data_dir.clone(),
@@ -109,7 +117,8 @@ async fn prove(service: &Shared, subject: &str, progress: &mut dyn Progress) -> 
         workers: cores(),
         prover: std::env::var_os("CAQTUS_PROVER").map(Into::into),
     };
-    match import::classes(&service.store, &classes, Trust::Prove, &workshop, progress).await {
+    let by = CheckedBy { who: &job.asked_by, job: Some(job.id) };
+    match import::prove_again(&service.store, name, by, &workshop, progress).await {
         Ok(totals) => {
             let result = serde_json::to_value(&totals)?;
             let state = service.store.class_fetch(name).await?.map(|class| class.state.name()).unwrap_or_default();
@@ -127,7 +136,7 @@ async fn bisect(service: &Shared, job: &JobRow, progress: &mut dyn Progress) -> 
     let id: i64 = job.subject.strip_prefix("bug ").unwrap_or_default().parse().context("no number of a bug")?;
     let bug = service.store.bug_fetch(id).await?.context("the bug is gone")?;
     let smallest = bug.smallest.context("the bug has no finding")?;
-    let found = service.store.finding_fetch(&smallest).await?.context("the finding is gone")?;
+    let found = service.store.finding_fetch(smallest).await?.context("the finding is gone")?;
     let dir = service.data_dir.join("bisections").join(job.id.to_string());
     std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let path = dir.join("case.json");

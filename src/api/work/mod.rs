@@ -6,13 +6,15 @@ mod job;
 
 use super::{Shared, hex};
 use crate::rng;
+use futures::FutureExt as _;
 use std::fs::{self, File, TryLockError};
 use std::future::Future;
 use std::io::{self, Write as _};
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 /// Campaigns that one service runs at once.
@@ -25,7 +27,6 @@ const STOPPING_MS_MAX: u64 = 45_000;
 pub(super) struct Work {
     /// Of the service, the same whenever it starts: what is its own has this name in the store.
     pub(super) name: String,
-    pub(super) campaigns: Arc<Semaphore>,
     tasks: Mutex<JoinSet<()>>,
     jobs: mpsc::UnboundedSender<i64>,
     queue: Mutex<Option<mpsc::UnboundedReceiver<i64>>>,
@@ -56,8 +57,7 @@ impl Work {
             }
         };
         let (jobs, queue) = mpsc::unbounded_channel();
-        let campaigns = Arc::new(Semaphore::new(CAMPAIGNS_MAX));
-        Ok(Self { name, campaigns, tasks: Mutex::default(), jobs, queue: Mutex::new(Some(queue)), _lock: lock })
+        Ok(Self { name, tasks: Mutex::default(), jobs, queue: Mutex::new(Some(queue)), _lock: lock })
     }
 
     /// Has a job done when those before it are.
@@ -95,7 +95,7 @@ pub(super) async fn begin(service: &Shared) -> Result<(), crate::store::StoreErr
             }
             Err(error) => {
                 let error = format!("what was asked for cannot be read: {error}");
-                service.store.campaign_end(id, "failed", Some(&error), None).await?;
+                service.store.campaign_end(id, "failed", Some(&error), None, None).await?;
             }
         }
     }
@@ -106,5 +106,44 @@ pub(super) async fn begin(service: &Shared) -> Result<(), crate::store::StoreErr
         service.work.spawn(job::work(service.clone(), queue));
     }
     open.iter().for_each(|job| service.work.enqueue(job.id));
+    service.work.spawn(forget(service.clone()));
     Ok(())
+}
+
+/// How often old events are forgotten.
+const FORGET_MS: u64 = 3_600_000;
+
+/// Forgets old events, as long as the service lives.
+async fn forget(service: Shared) {
+    let mut ending = service.ending.clone();
+    loop {
+        if let Err(error) = service.store.event_forget().await {
+            tracing::warn!(error = format!("{:#}", anyhow::Error::from(error)), "old events are not forgotten");
+        }
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(FORGET_MS)) => {}
+            _ = ending.wait_for(|ending| *ending) => return,
+        }
+    }
+}
+
+/// What somebody's code came to, unless it panicked; then what it said.
+async fn caught<T>(work: impl Future<Output = T>) -> Result<T, String> {
+    AssertUnwindSafe(work).catch_unwind().await.map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        format!("the service failed: {}", text.unwrap_or_else(|| "nobody knows why".to_owned()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_an_error() {
+        assert_eq!(caught(async { 7 }).await, Ok(7));
+        let said = caught(async { panic!("no {}", "way") }).await;
+        assert_eq!(said, Err::<(), _>("the service failed: no way".to_owned()));
+    }
 }
