@@ -1,5 +1,6 @@
 //! The store: classes go in and come out as they were, campaigns are recorded, and its private server comes and goes.
 
+use crate::support::service::Served;
 use crate::support::{Caqtus, kill, last_json, processes_naming, succeed, wait_until};
 use caqtus::store::Store;
 
@@ -47,6 +48,35 @@ fn shipped_classes_come_out_as_they_went_in_and_are_hunted_with() {
         assert_eq!((campaigns, findings), (1, found));
         assert!((1..=found).contains(&bugs));
     });
+}
+
+#[test]
+fn a_hunt_is_in_the_store_while_it_runs_and_is_stopped_from_there() {
+    let caqtus = Caqtus::new();
+    succeed(&caqtus, 0, &["oracle", "import", "--shipped", "--quiet"]);
+    let served = Served::start(&caqtus);
+    let words = ["hunt", "--store", "--quiet", "--json", "--dbms", "planted:drop-row", "--seed", "5", "--workers", "1"];
+    let more = ["--oracle", "caq", "--class", "tlp-*", "--class", "norec-*"];
+    let mut command = caqtus.command(&[&words[..], &more[..]].concat());
+    let hunt = command.stdout(std::process::Stdio::piped()).spawn().expect("starts");
+    let first = |list: &str| served.get(&format!("/api/v1/{list}")).expect(200)["items"][0].clone();
+    wait_until("a finding is in the store", || first("findings?campaign=1").is_object());
+    let running = first("campaigns");
+    assert_eq!((&running["state"], &running["asked_by"]), (&"running".into(), &serde_json::Value::Null), "{running}");
+    wait_until("it says how far it is", || first("campaigns/1/samples")["cases"].as_i64() > Some(0));
+    served.send("POST", "/api/v1/campaigns/1/stop", &[], "").expect(200);
+    let output = hunt.wait_with_output().expect("ends");
+    assert_eq!(output.status.code(), Some(1), "it ends with what it found");
+    let summary = last_json(&String::from_utf8_lossy(&output.stdout));
+    let found = summary["findings"].as_array().expect("findings").len() as u64;
+    let campaign = served.get("/api/v1/campaigns/1").expect(200);
+    assert_eq!(
+        (campaign["state"].as_str(), campaign["findings"].as_u64()),
+        (Some("stopped"), Some(found)),
+        "{campaign}"
+    );
+    assert_eq!(campaign["summary"], summary);
+    served.stop();
 }
 
 #[test]

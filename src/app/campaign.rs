@@ -1,14 +1,16 @@
 //! Campaigns: run, judged by what was tested, summed up and recorded.
 
 use super::class::{self, ClassUseError};
+use super::live;
 use crate::caq::proof::Stale;
 use crate::catalogue::{self, CatalogueError, print_snippets};
-use crate::config::{CatalogueSource, ClassChoice, TESTED_CASES_MIN, VOID_PERCENT_MAX};
+use crate::config::{CampaignSpec, CatalogueSource, ClassChoice, TESTED_CASES_MIN, VOID_PERCENT_MAX};
+use crate::hunt;
 use crate::hunt::error::HuntError;
 use crate::hunt::learned;
 use crate::hunt::stats::{Messages, OracleStats, Outcomes, Stats};
 use crate::hunt::supervisor::{self, HuntPlan, Progress, Summary};
-use crate::store::{CampaignRow, ClassState, Store, StoreError};
+use crate::store::{ClassState, Store, StoreError};
 use crate::triage::finding::{self, Finding, FindingError, FoundReport};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -105,6 +107,11 @@ pub struct Ended {
 }
 
 impl Ended {
+    fn new(mut summary: Summary, demands: Demands) -> Self {
+        let error = summary.error.take().map(anyhow::Error::from);
+        Self { too_little: demands.unmet(&summary.stats.outcomes), summary, error }
+    }
+
     /// Whether bugs were found.
     pub fn found(&self) -> bool {
         !self.summary.findings.is_empty() || self.summary.stats.outcomes.fail > 0
@@ -127,7 +134,7 @@ impl Ended {
     }
 }
 
-/// Runs a campaign to its end and, where there is a store, records it there. `stop` resolves when somebody wants it to end.
+/// Runs a campaign to its end and, where there is a store, records it there while it runs; who asks there for its end is heard. `stop` resolves when somebody wants it to end.
 /// An error is that it did not begin.
 pub async fn run(
     mut plan: HuntPlan,
@@ -139,15 +146,51 @@ pub async fn run(
     if !plan.resume && plan.spec.learned.is_none() {
         plan.spec.learned = Some(learned::read(&plan.environment.data_dir, &plan.spec.dbms));
     }
-    let choice = plan.spec.choice.clone();
-    let mut summary = supervisor::hunt(plan, progress, stop).await?;
-    let error = summary.error.take().map(anyhow::Error::from);
-    let too_little = demands.unmet(&summary.stats.outcomes);
-    let mut ended = Ended { summary, too_little, error };
-    if let Some(store) = store {
-        let recorded = record(store, &choice, &ended.json()).await;
-        ended.error = ended.error.or(recorded.err().map(anyhow::Error::from));
+    match store {
+        None => Ok(Ended::new(supervisor::hunt(plan, progress, stop).await?, demands)),
+        Some(store) => recorded(plan, demands, store, progress, stop).await,
     }
+}
+
+/// The same, recorded in the store while it runs.
+async fn recorded(
+    plan: HuntPlan,
+    demands: Demands,
+    store: &Store,
+    progress: &mut (dyn Progress + Send),
+    mut stop: mpsc::Receiver<()>,
+) -> Result<Ended, HuntError> {
+    let campaign = {
+        // One that is gone on with is what it was.
+        let before = plan.resume.then(|| hunt::campaign::spec(&plan.environment.out_dir).ok()).flatten();
+        let CampaignSpec { dbms, seed, choice: ClassChoice { classes, assumed, .. }, .. } =
+            before.as_ref().unwrap_or(&plan.spec);
+        live::Campaign::Of { dbms: dbms.clone(), seed: *seed, choice: format!("{classes:?} {assumed}") }
+    };
+    let (mut reporter, heard) = live::hear(progress);
+    let (tell, stopped) = mpsc::channel(2);
+    let recorder = tokio::spawn(live::record(store.clone(), campaign.clone(), heard, tell.clone(), |_, _| ()));
+    let interrupted = tokio::spawn(async move {
+        let _ = stop.recv().await;
+        // It may have ended.
+        let _ = tell.send(()).await;
+    });
+    let hunted = supervisor::hunt(plan, &mut reporter, stopped).await;
+    drop(reporter);
+    interrupted.abort();
+    let recorded = recorder.await.unwrap_or_default();
+    let mut ended = match hunted {
+        Ok(summary) => Ended::new(summary, demands),
+        Err(error) => {
+            if let Some((id, _)) = recorded.campaign {
+                // The error is what there is to say, also where the store is away.
+                let _ = store.campaign_end(id, "failed", Some(&error.to_string()), None, None).await;
+            }
+            return Err(error);
+        }
+    };
+    let stored = record(store, &campaign, recorded, &ended).await;
+    ended.error = ended.error.or(stored.err().map(anyhow::Error::from));
     Ok(ended)
 }
 
@@ -184,25 +227,30 @@ pub async fn released(store: &Store, dialect: &str, out_dir: &Path) -> Result<Ca
     Ok(CatalogueSource { catalogue: vec![classes], proofs: Some(proofs), snippets })
 }
 
-/// Stores what a campaign did.
-async fn record(store: &Store, choice: &ClassChoice, summary: &CampaignJson<'_>) -> Result<(), RecordError> {
+/// Stores what a campaign came to, and what was not stored while it ran.
+async fn record(
+    store: &Store,
+    campaign: &live::Campaign,
+    recorded: live::Recorded,
+    ended: &Ended,
+) -> Result<(), RecordError> {
+    let summary = ended.json();
     let findings = summary.findings.iter().map(|found| finding::read(Path::new(&found.dir)));
     let findings: Vec<Finding> = findings.collect::<Result<_, _>>()?;
-    let ClassChoice { classes, assumed, .. } = choice;
-    let key = format!("{} {} {} {classes:?} {assumed}", summary.dbms, summary.version, summary.seed);
-    let campaign = CampaignRow {
-        key: blake3::hash(key.as_bytes()).to_hex()[..16].to_owned(),
-        dbms: summary.dbms.to_owned(),
-        version: summary.version.to_owned(),
-        seed: summary.seed,
-        summary: serde_json::to_value(summary)?,
-        seconds: summary.seconds,
+    let (id, before) = match recorded.campaign {
+        Some(open) => open,
+        None => campaign.open(store, summary.version).await?,
     };
-    let id = store.campaign_put(&campaign).await?;
     for finding in &findings {
         store.finding_put(id, finding).await?;
     }
-    Ok(())
+    let state = match (&summary.error, recorded.asked) {
+        (Some(_), _) => "failed",
+        (None, true) => "stopped",
+        (None, false) => "finished",
+    };
+    let (error, value) = (summary.error.as_deref(), serde_json::to_value(&summary)?);
+    Ok(store.campaign_end(id, state, error, Some(&value), Some(before + summary.seconds)).await?)
 }
 
 /// What a campaign did: the output contract of `caqtus hunt --json`, and what the store keeps of it.

@@ -12,6 +12,7 @@ pub mod discovery;
 pub mod engine;
 pub mod finding;
 pub mod import;
+pub mod live;
 
 use std::fmt::Display;
 use std::time::Duration;

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 /// Seconds after which a campaign that tells nothing is one that nobody runs; one that runs tells something every second.
 const SILENT_SECONDS_MAX: f64 = 300.0;
 
-/// A campaign of `caqtus hunt`, as it is stored when it ends.
+/// A campaign of `caqtus hunt`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CampaignRow {
     /// Of the target, its version, the seed and the classes.
@@ -21,10 +21,6 @@ pub struct CampaignRow {
     pub version: String,
     /// The seed.
     pub seed: u64,
-    /// What `caqtus hunt --json` prints of it.
-    pub summary: Value,
-    /// Seconds that this part of it took.
-    pub seconds: f64,
 }
 
 /// A campaign in a list.
@@ -145,20 +141,25 @@ pub struct OpenCampaign {
 }
 
 impl Store {
-    /// Stores a campaign of `caqtus hunt`; one that is there already is brought up to date. Its number.
-    pub async fn campaign_put(&self, campaign: &CampaignRow) -> Result<i64, StoreError> {
-        let id = sqlx::query_scalar!(
-            "INSERT INTO campaign (key, dbms, version, seed, summary, seconds, ended) VALUES ($1, $2, $3, $4, $5, $6, now())
-             ON CONFLICT (key) DO UPDATE SET summary = $5, seconds = campaign.seconds + $6, updated = now(), ended = now()
-             RETURNING id",
+    /// Begins a campaign of `caqtus hunt`, or goes on with one that is there already. Its number, and the seconds that it ran
+    /// before.
+    pub async fn campaign_begin(&self, campaign: &CampaignRow) -> Result<(i64, f64), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let row = sqlx::query!(
+            "INSERT INTO campaign (key, dbms, version, seed, summary, state) VALUES ($1, $2, $3, $4, '{}', 'running')
+             ON CONFLICT (key) DO UPDATE SET state = 'running', error = NULL, updated = now(), ended = NULL
+             RETURNING id, seconds",
             campaign.key,
             campaign.dbms,
             text(&campaign.version),
-            campaign.seed.to_string(),
-            storable(campaign.summary.clone()),
-            campaign.seconds
-        );
-        Ok(id.fetch_one(&self.pool).await?)
+            campaign.seed.to_string()
+        )
+        .fetch_one(&mut *tx)
+        .await?;
+        emit(&mut tx, "campaign", Some(row.id), json!({ "id": row.id, "state": "running", "dbms": campaign.dbms }))
+            .await?;
+        tx.commit().await?;
+        Ok((row.id, row.seconds))
     }
 
     /// Notes a campaign that a service is about to run.
@@ -250,7 +251,7 @@ impl Store {
         Ok(state)
     }
 
-    /// Notes that a campaign ended, how, and after how many seconds if they are known. One that ended already stays as it is.
+    /// Notes that a campaign ended, how, and after how many seconds if they are known.
     pub async fn campaign_end(
         &self,
         id: i64,
@@ -260,10 +261,10 @@ impl Store {
         seconds: Option<f64>,
     ) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
-        let done = sqlx::query!(
+        sqlx::query!(
             "UPDATE campaign SET state = $2, error = $3, summary = COALESCE($4, summary), seconds = COALESCE($5, seconds),
                  updated = now(), ended = now()
-             WHERE id = $1 AND state IN ('running', 'stopping')",
+             WHERE id = $1",
             id,
             state,
             error.map(text),
@@ -272,9 +273,6 @@ impl Store {
         )
         .execute(&mut *tx)
         .await?;
-        if done.rows_affected() == 0 {
-            return Ok(());
-        }
         emit(&mut tx, "campaign", Some(id), json!({ "id": id, "state": state, "error": error })).await?;
         Ok(tx.commit().await?)
     }
@@ -284,7 +282,7 @@ impl Store {
     pub async fn campaign_ask_stop(&self, id: i64, who: &str) -> Result<Option<String>, StoreError> {
         let mut tx = self.pool.begin().await?;
         let row = sqlx::query!(
-            r#"SELECT state, (spec IS NOT NULL AND updated < now() - make_interval(secs => $2)) AS "left!"
+            r#"SELECT state, (updated < now() - make_interval(secs => $2)) AS "left!"
                FROM campaign WHERE id = $1 FOR UPDATE"#,
             id,
             SILENT_SECONDS_MAX

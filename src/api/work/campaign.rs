@@ -5,27 +5,18 @@ use super::super::Shared;
 use super::super::campaigns::{CampaignRequest, ClassesOf};
 use super::caught;
 use crate::app::campaign::{self, Demands};
-use crate::app::cores;
+use crate::app::{cores, live};
 use crate::config::{CampaignLimits, CampaignSpec, ClassChoice, SERVER_RETURN_MS};
 use crate::dbms::target::Target;
 use crate::hunt;
 use crate::hunt::protocol::Ready;
 use crate::hunt::stats::Stats;
 use crate::hunt::supervisor::{HuntEnvironment, HuntPlan, Progress};
-use crate::store::{OpenCampaign, SampleRow};
-use crate::triage::finding::{self, Finding, FoundReport};
-use serde_json::json;
+use crate::store::OpenCampaign;
+use crate::triage::finding;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::mpsc;
-
-/// How often progress goes to the store.
-const TELL_MS: u64 = 1_000;
-
-/// Samples for charts are this far apart at first, and later this part of the time so far, so that their number grows with
-/// its logarithm.
-const SAMPLE_SECONDS_MIN: f64 = 2.0;
-const SAMPLE_PART: f64 = 0.01;
 
 /// A campaign to be begun or gone on with.
 pub(in crate::api) struct Begin {
@@ -145,8 +136,15 @@ async fn hunt(service: &Shared, begin: Begin, out_dir: &Path) -> Ended {
         Err(error) => return Ended::Done(Done::failed(format!("{error:#}"))),
     };
     let (stop, stopped) = mpsc::channel(1);
-    let (tell, told) = mpsc::unbounded_channel();
-    let recorder = tokio::spawn(record(service.clone(), begin.id, begin.seconds, told, stop.clone()));
+    let mut log = Log;
+    let (mut reporter, heard) = live::hear(&mut log);
+    let row = live::Campaign::Known { id: begin.id, before: begin.seconds };
+    let counting = service.clone();
+    let count = move |cases, findings| {
+        counting.metrics.cases.inc_by(cases);
+        counting.metrics.findings.inc_by(findings);
+    };
+    let recorder = tokio::spawn(live::record(service.store.clone(), row, heard, stop.clone(), count));
     let mut ending = service.ending.clone();
     let stop_at_end = async {
         // The sender is dropped with the service only.
@@ -154,13 +152,12 @@ async fn hunt(service: &Shared, begin: Begin, out_dir: &Path) -> Ended {
         let _ = stop.try_send(());
         std::future::pending::<()>().await;
     };
-    let mut reporter = Reporter { tell, said: Duration::ZERO };
     let ended = tokio::select! {
         ended = campaign::run(plan, Demands::default(), None, &mut reporter, stopped) => ended,
         () = stop_at_end => return Ended::HandedBack,
     };
     drop(reporter);
-    let asked = recorder.await.unwrap_or(false);
+    let asked = recorder.await.unwrap_or_default().asked;
     let ended = match ended {
         Ok(ended) => ended,
         Err(error) => return Ended::Done(Done::failed(format!("{:#}", anyhow::Error::from(error)))),
@@ -212,110 +209,15 @@ async fn plan(service: &Shared, begin: &Begin, out_dir: &Path) -> anyhow::Result
     Ok(HuntPlan { spec, environment, resume })
 }
 
-/// What a hunt says.
-enum Told {
-    Ready(String),
-    Sums(SampleRow),
-    Found(PathBuf),
-}
+/// Writes into the log what is worth knowing of a hunt.
+struct Log;
 
-/// Hears of the hunt, and passes it on without waiting.
-struct Reporter {
-    tell: mpsc::UnboundedSender<Told>,
-    /// When sums were told last.
-    said: Duration,
-}
+impl Progress for Log {
+    fn ready(&mut self, _: &Ready) {}
 
-fn int(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-impl Progress for Reporter {
-    fn ready(&mut self, ready: &Ready) {
-        let _ = self.tell.send(Told::Ready(ready.version.clone()));
-    }
-
-    fn update(&mut self, stats: &Stats, findings: usize, elapsed: Duration) {
-        if elapsed < self.said + Duration::from_millis(TELL_MS) {
-            return;
-        }
-        self.said = elapsed;
-        let outcomes = &stats.outcomes;
-        let _ = self.tell.send(Told::Sums(SampleRow {
-            seconds: elapsed.as_secs_f64(),
-            cases: int(outcomes.cases()),
-            statements: int(stats.statements),
-            pass: int(outcomes.pass),
-            skipped: int(outcomes.skipped),
-            warning: int(outcomes.warning),
-            fail: int(outcomes.fail),
-            findings: i64::try_from(findings).unwrap_or(i64::MAX),
-        }));
-    }
+    fn update(&mut self, _: &Stats, _: usize, _: Duration) {}
 
     fn note(&mut self, message: &str) {
         tracing::info!(message, "a campaign");
     }
-
-    fn found(&mut self, found: &FoundReport) {
-        let _ = self.tell.send(Told::Found(PathBuf::from(&found.dir)));
-    }
-}
-
-async fn read(dir: PathBuf) -> anyhow::Result<Finding> {
-    Ok(tokio::task::spawn_blocking(move || finding::read(&dir)).await??)
-}
-
-/// Stores what a hunt says, and stops it when somebody asked for that; whether somebody did.
-async fn record(
-    service: Shared,
-    id: i64,
-    before: f64,
-    mut told: mpsc::UnboundedReceiver<Told>,
-    stop: mpsc::Sender<()>,
-) -> bool {
-    let (mut next_sample, mut cases, mut asked) = (0.0, None, false);
-    while let Some(told) = told.recv().await {
-        let stored = match told {
-            Told::Ready(version) => service.store.campaign_ready(id, &version).await,
-            Told::Found(dir) => match read(dir).await {
-                Ok(finding) => service.store.finding_put(id, &finding).await.map(|new| {
-                    service.metrics.findings.inc_by(u64::from(new));
-                }),
-                // It is read again when the campaign ends.
-                Err(error) => {
-                    tracing::warn!(campaign = id, error = format!("{error:#}"), "a finding cannot be read");
-                    Ok(())
-                }
-            },
-            Told::Sums(mut sample) => {
-                sample.seconds += before;
-                let keep = sample.seconds >= next_sample;
-                if keep {
-                    next_sample = sample.seconds + (sample.seconds * SAMPLE_PART).max(SAMPLE_SECONDS_MIN);
-                }
-                // Sums of a campaign that goes on begin with those of its earlier parts.
-                let new = sample.cases - cases.unwrap_or(sample.cases);
-                service.metrics.cases.inc_by(u64::try_from(new).unwrap_or(0));
-                cases = Some(sample.cases);
-                let SampleRow { pass, skipped, warning, fail, .. } = sample;
-                let summary = json!({
-                    "cases": sample.cases, "statements": sample.statements,
-                    "outcomes": { "pass": pass, "skipped": skipped, "warning": warning, "fail": fail },
-                });
-                service.store.campaign_progress(id, &sample, &summary, keep).await.map(|state| {
-                    if state != "running" {
-                        asked = true;
-                        // It may be stopping already.
-                        let _ = stop.try_send(());
-                    }
-                })
-            }
-        };
-        if let Err(error) = stored {
-            let error = format!("{:#}", anyhow::Error::from(error));
-            tracing::error!(campaign = id, error, "the progress of a campaign is not stored");
-        }
-    }
-    asked
 }
