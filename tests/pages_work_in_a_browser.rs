@@ -211,6 +211,35 @@ fn a_class_is_found_its_proof_read_and_it_is_released_with_scripts_and_without()
 }
 
 #[test]
+fn classes_are_brought_in_a_form_and_what_was_done_is_in_the_trail() {
+    let caqtus = Caqtus::new();
+    let served = Served::start(&caqtus);
+    let Some(mut browser) = browser::open(served.address) else { return };
+    browser.go("/");
+    browser.follow(|browser| browser.click(".bottom a", "Import and export"));
+    let class = "[[class]]\nname = 'mine'\nschema = 'CREATE TABLE t1(c0 INT)'\nplaceholders = { p1 = 'Expr(t1: BOOLEAN)' }\n\
+                 members = ['SELECT t1.c0 FROM t1 WHERE t1.p1', 'SELECT t1.c0 FROM t1 WHERE t1.p1 IS TRUE']\n";
+    browser.fill("#text", class);
+    browser.follow(|browser| browser.click("form button", "Import"));
+    assert!(browser.text("main").contains("It is proven and run on the engines"), "{}", browser.text("main"));
+    browser.follow(|browser| browser.click("main a", "mine"));
+    crate::support::wait_until("it is released", || state_of(&served, "mine") == "released");
+    browser.go("/");
+    browser.follow(|browser| browser.click(".bottom a", "Audit trail"));
+    let trail = browser.text("main");
+    for part in ["class mine", "import", "prove", "released", "loopback"] {
+        assert!(trail.contains(part), "{part}: {trail}");
+    }
+    browser.go("/transfer");
+    browser.fill("#text", "[[class]]\nname = 'bad'");
+    browser.follow(|browser| browser.click("form button", "Import"));
+    assert!(browser.text("main").contains("not a class file"), "{}", browser.text("main"));
+    browser.complaints.retain(|complaint| !complaint.contains("status of 422"));
+    assert_eq!(browser.complaints, [""; 0]);
+    served.stop();
+}
+
+#[test]
 fn what_is_in_quarantine_is_worked_through_with_the_keyboard() {
     let caqtus = Caqtus::new();
     let drafts = put(&caqtus, "norec-*", false);
@@ -355,6 +384,8 @@ fn every_page_can_be_read_by_everybody() {
         ("bugs", "/bugs"),
         ("bug", "/bugs/1"),
         ("engines", "/engines"),
+        ("transfer", "/transfer"),
+        ("audit", "/audit"),
         ("missing", "/classes/none"),
     ];
     let mut faults = Vec::new();

@@ -347,6 +347,14 @@ pub(super) struct AuditQuery {
     pub(super) cursor: Option<String>,
 }
 
+/// A part of the list of changes, the last ones first.
+pub(super) async fn audit(service: &Shared, query: &AuditQuery) -> Result<Page<AuditRow>, Problem> {
+    let limit = limit(query.limit)?;
+    let after = after(query.cursor.as_ref())?;
+    let found = service.store.audit_page(query.subject.as_deref(), after, rows(limit)).await?;
+    Ok(Page::new(found, limit, |row| row.id))
+}
+
 /// List who changed what, the last changes first
 #[utoipa::path(get, path = "/api/v1/audit", tag = "audit", params(AuditQuery), responses((status = 200, body = Page<AuditRow>)))]
 async fn audit_list(
@@ -354,8 +362,5 @@ async fn audit_list(
     Admin(_client): Admin,
     Query(query): Query<AuditQuery>,
 ) -> Result<Json<Page<AuditRow>>, Problem> {
-    let limit = limit(query.limit)?;
-    let after = after(query.cursor.as_ref())?;
-    let found = service.store.audit_page(query.subject.as_deref(), after, rows(limit)).await?;
-    Ok(Json(Page::new(found, limit, |row| row.id)))
+    audit(&service, &query).await.map(Json)
 }

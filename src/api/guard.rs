@@ -148,8 +148,8 @@ fn failed() -> Problem {
 /// The request with its whole body, so that who sends slowly holds up nobody.
 async fn whole(request: Request) -> Result<Request, Problem> {
     let (parts, body) = request.into_parts();
-    let is_import = parts.extensions.get::<MatchedPath>().is_some_and(|path| path.as_str() == transfer::IMPORT);
-    let max = if is_import { transfer::FILE_BYTES_MAX } else { BODY_BYTES_MAX };
+    let path = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    let max = if transfer::IMPORTS.contains(&path) { transfer::FILE_BYTES_MAX } else { BODY_BYTES_MAX };
     let mut copy = Request::from_parts(parts.clone(), body);
     DefaultBodyLimit::max(max).apply(&mut copy);
     let read = Bytes::from_request(copy, &());

@@ -16,8 +16,8 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// Where files of classes are sent to.
-pub(super) const IMPORT: &str = "/api/v1/import";
+/// Where files of classes are sent to, by programs and by people.
+pub(super) const IMPORTS: [&str; 2] = ["/api/v1/import", "/transfer"];
 
 /// Bytes of a file of classes.
 pub(super) const FILE_BYTES_MAX: usize = 2 << 20;

@@ -20,6 +20,7 @@
 //!   nothing inline.
 
 mod assets;
+mod audit;
 mod bugs;
 mod campaigns;
 mod catalogue;
@@ -28,14 +29,16 @@ mod engines;
 mod login;
 mod review;
 mod theme;
+mod transfer;
 mod view;
 
-use super::access::{self, Client};
+use super::access::{self, Client, Role};
 use super::problem::{Kind, Problem};
+use super::transfer::FILE_BYTES_MAX;
 use super::{Shared, extract};
 use crate::clock;
 use axum::Router;
-use axum::extract::{FromRequest, FromRequestParts, Request, State};
+use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
@@ -81,6 +84,8 @@ pub(super) fn router() -> Router<Shared> {
         .route("/bugs/{id}/notes", post(bugs::note))
         .route("/bugs/{id}/bisect", post(bugs::bisect))
         .route("/engines", get(engines::list).post(engines::install))
+        .route("/transfer", get(transfer::show).post(transfer::import).layer(DefaultBodyLimit::max(FILE_BYTES_MAX)))
+        .route("/audit", get(audit::list))
         .route("/theme", post(theme::choose))
         .route("/login", get(login::form).post(login::enter))
         .route("/logout", post(login::leave))
@@ -130,6 +135,11 @@ impl Visit {
         let flash = flash.map(|text| percent_decode_str(text).decode_utf8_lossy().into_owned());
         let back = uri.path_and_query().map_or("/", PathAndQuery::as_str).to_owned();
         Self { client, flash, path: uri.path().to_owned(), back, theme: theme::of(headers) }
+    }
+
+    /// What who looks may do.
+    pub(super) fn role(&self) -> Role {
+        self.client.role
     }
 
     /// The page.
