@@ -15,6 +15,7 @@ use axum::response::Response;
 use minijinja::value::Serde;
 use minijinja::{Value, context};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Findings that the page of a campaign lists.
 const LISTED: u16 = 15;
@@ -92,14 +93,14 @@ pub(super) async fn list(
 pub(super) struct Asked {
     key: String,
     dbms: String,
-    minutes: u64,
+    minutes: String,
     classes_of: ClassesOf,
     classes: String,
     workers: String,
     seed: String,
-    caq: Option<String>,
-    consistency: Option<String>,
-    coddtest: Option<String>,
+    /// The names of oracles are the names of their boxes.
+    #[serde(flatten)]
+    boxes: BTreeMap<String, String>,
 }
 
 impl Asked {
@@ -109,20 +110,21 @@ impl Asked {
             let refuse = |_| Kind::Unprocessable.problem(format!("the field {name} takes a whole number, or nothing"));
             if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(refuse) }
         }
-        let chosen = [("caq", &self.caq), ("consistency", &self.consistency), ("coddtest", &self.coddtest)];
-        let oracles: Vec<String> =
-            chosen.iter().filter(|(_, field)| field.is_some()).map(|(name, _)| (*name).to_owned()).collect();
+        let chosen = oracle::ALL.iter().map(|oracle| oracle.name).filter(|name| self.boxes.contains_key(*name));
+        let oracles: Vec<String> = chosen.map(str::to_owned).collect();
         if oracles.is_empty() {
             return Err(Kind::Unprocessable.problem("choose one oracle at least"));
         }
+        let minutes = number::<u64>("Minutes", &self.minutes)?
+            .ok_or_else(|| Kind::Unprocessable.problem("say for how many minutes"))?;
         Ok(CampaignRequest {
             dbms: self.dbms.clone(),
             classes_of: self.classes_of,
             seed: number("Seed", &self.seed)?,
             cases: None,
-            seconds: Some(self.minutes.saturating_mul(60)),
+            seconds: Some(minutes.saturating_mul(60)),
             workers: number("Executors", &self.workers)?,
-            oracles: if oracles.len() == chosen.len() { Vec::new() } else { oracles },
+            oracles: if oracles.len() == oracle::ALL.len() { Vec::new() } else { oracles },
             classes: self.classes.split([' ', ',']).filter(|glob| !glob.is_empty()).map(str::to_owned).collect(),
             assumed: false,
             snippet_percent: None,
@@ -250,14 +252,12 @@ mod tests {
         Asked {
             key: "k".into(),
             dbms: "sqlite".into(),
-            minutes: 2,
+            minutes: "2".into(),
             classes_of: ClassesOf::Shipped,
             classes: "tlp-* , norec-*".into(),
             workers: workers.into(),
             seed: String::new(),
-            caq: caq.then(|| "on".into()),
-            consistency: None,
-            coddtest: None,
+            boxes: caq.then(|| ("caq".to_owned(), "on".to_owned())).into_iter().collect(),
         }
     }
 
