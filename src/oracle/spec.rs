@@ -15,6 +15,7 @@ use crate::sql::lex::tokens;
 use crate::sql::operator::{Kind, OpPiece, Operator};
 use crate::sql::profile::{ColumnType, Profile};
 use crate::sql::types::{SqlType, Value};
+use prover::ir::Schema;
 use rand::RngExt as _;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -130,13 +131,33 @@ impl Oracle for Spec {
     }
 
     fn database<'a>(&'a self, rng: &mut Rng) -> Box<dyn TestDatabase + 'a> {
-        Box::new(SpecDatabase { oracle: self, queries: self.queries.generate(rng) })
+        Box::new(SpecDatabase::new(self, self.queries.generate(rng)))
     }
 }
 
 struct SpecDatabase<'a> {
     oracle: &'a Spec,
     queries: CaqDatabase<'a>,
+    /// The tables, without repetitions.
+    tables: Vec<TableInfo>,
+    /// How the evaluator is told of them, and how it understood that.
+    schema: String,
+    read: Option<Schema>,
+}
+
+impl<'a> SpecDatabase<'a> {
+    fn new(oracle: &'a Spec, queries: CaqDatabase<'a>) -> Self {
+        let mut tables: Vec<TableInfo> = queries.tables().to_vec();
+        tables.sort_by(|a, b| a.name.cmp(&b.name));
+        tables.dedup_by(|a, b| a.name == b.name);
+        let create = |table: &TableInfo| {
+            let typed = columns(table).map(|(name, ty)| format!("{name} {}", class_type(ty, &oracle.profile)));
+            format!("CREATE TABLE {}({});", table.name, typed.collect::<Vec<_>>().join(", "))
+        };
+        let schema = tables.iter().map(create).collect::<Vec<_>>().join(" ");
+        let read = tables_of(&schema).ok();
+        Self { oracle, queries, tables, schema, read }
+    }
 }
 
 impl TestDatabase for SpecDatabase<'_> {
@@ -176,9 +197,6 @@ struct SpecCase<'a> {
     /// The query's position among those of the class's case.
     member: usize,
     query: Step,
-    /// The tables that it names, and how the evaluator is told of them.
-    tables: Vec<&'a TableInfo>,
-    schema: String,
     /// What it means, if it has a meaning.
     meaning: Option<Arc<Meaning>>,
 }
@@ -189,23 +207,8 @@ impl<'a> SpecCase<'a> {
         queries.program(&mut program);
         let member = choose(program.steps().len().max(1));
         let query = program.steps().get(member).cloned().unwrap_or_default();
-        let words = tokens(query.sql.sql()).unwrap_or_default();
-        let is_named = |table: &TableInfo| words.iter().any(|token| token.is_word(&table.name));
-        let mut tables: Vec<&TableInfo> = Vec::new();
-        let mut schema = String::new();
-        for table in on.queries.tables().iter().filter(|table| is_named(table)) {
-            if tables.iter().any(|other| other.name == table.name) {
-                continue;
-            }
-            tables.push(table);
-            let profile = &on.oracle.profile;
-            let columns: Vec<String> =
-                columns(table).map(|(name, ty)| format!("{name} {}", class_type(ty, profile))).collect();
-            // Writing to a string does not fail.
-            let _ = write!(schema, "CREATE TABLE {}({}); ", table.name, columns.join(", "));
-        }
-        let meaning = Meaning::new(&schema, query.sql.sql(), &on.oracle.profile).ok().map(Arc::new);
-        Self { on, queries, member, query, tables, schema, meaning }
+        let meaning = on.read.as_ref().and_then(|read| Meaning::over(read, query.sql.sql(), &on.oracle.profile).ok());
+        Self { on, queries, member, query, meaning: meaning.map(Arc::new) }
     }
 }
 
@@ -217,22 +220,28 @@ fn columns(table: &TableInfo) -> impl Iterator<Item = (&str, SqlType)> {
 
 impl<'a> Case<'a> for SpecCase<'a> {
     fn program(&self, into: &mut Program) {
-        for table in &self.tables {
+        let words = tokens(self.query.sql.sql()).unwrap_or_default();
+        let mut tables = Vec::new();
+        let mut observed = 0;
+        for table in &self.on.tables {
+            if !words.iter().any(|token| token.is_word(&table.name)) {
+                tables.push(None);
+                continue;
+            }
             let names: Vec<&str> = columns(table).map(|(name, _)| name).collect();
-            let observed = into.add_step(self.query.member, None);
+            let step = into.add_step(self.query.member, None);
             // Writing to a string does not fail.
-            let _ = write!(observed.sql.sql_mut(), "SELECT {} FROM {}", names.join(", "), table.name);
+            let _ = write!(step.sql.sql_mut(), "SELECT {} FROM {}", names.join(", "), table.name);
+            tables.push(Some(observed));
+            observed += 1;
         }
         let query = into.add_step(self.query.member, self.query.switch.clone());
         query.sql.push_text(&self.query.sql);
         let evaluated = into.add_step(self.query.member, None);
         evaluated.sql.push_text(&self.query.sql);
-        evaluated.evaluation = Some(Evaluation {
-            schema: self.schema.clone(),
-            tables: (0..self.tables.len()).collect(),
-            ready: self.meaning.clone().map_or_else(Ready::default, Into::into),
-        });
-        into.add_check(Relation::EqualBag, [self.tables.len(), self.tables.len() + 1]);
+        let ready = self.meaning.clone().map_or_else(Ready::default, Into::into);
+        evaluated.evaluation = Some(Evaluation { schema: self.on.schema.clone(), tables, ready });
+        into.add_check(Relation::EqualBag, [observed, observed + 1]);
     }
 
     fn describe(&self) -> Vec<String> {

@@ -31,8 +31,8 @@ const WORDS: [&str; 2] = ["collate", "natural"];
 pub struct Evaluation {
     /// CREATE TABLE statements of the tables, with the columns that the query may name and their types.
     pub schema: String,
-    /// For each of them the position of the step whose rows are the table's.
-    pub tables: Vec<usize>,
+    /// For each of them the position of the step whose rows are the table's; nothing for those that the query does not name.
+    pub tables: Vec<Option<usize>>,
     /// The query made ready, for whoever made the step.
     #[serde(skip)]
     pub ready: Ready,
@@ -123,7 +123,8 @@ impl Evaluation {
         profile: &Profile,
         earlier: impl Fn(usize) -> Option<&'r [Row]>,
     ) -> Result<Vec<Row>, Unfit> {
-        let tables: Option<Vec<&[Row]>> = self.tables.iter().map(|at| earlier(*at)).collect();
+        let rows = |step: &Option<usize>| step.map_or(Some(&[][..]), &earlier);
+        let tables: Option<Vec<&[Row]>> = self.tables.iter().map(rows).collect();
         let tables = tables.ok_or(Unfit::NotRun)?;
         match &self.ready.0 {
             Some(meaning) => meaning.rows(&tables),
@@ -202,7 +203,8 @@ mod tests {
     }
 
     fn evaluate(dialect: &str, sql: &str, t: &[Row], u: &[Row]) -> Result<Vec<Row>, Unfit> {
-        let evaluation = Evaluation { schema: SCHEMA.to_owned(), tables: vec![1, 0], ready: Ready::default() };
+        let evaluation =
+            Evaluation { schema: SCHEMA.to_owned(), tables: vec![Some(1), Some(0)], ready: Ready::default() };
         let profile = profile(dialect).expect("shipped");
         evaluation.rows(sql, &profile, |step| [u, t].get(step).copied())
     }

@@ -207,7 +207,7 @@ impl Step {
 
     /// The steps whose rows it needs.
     fn sources(&self) -> impl Iterator<Item = usize> {
-        let tables = self.evaluation.iter().flat_map(|evaluation| evaluation.tables.iter().copied());
+        let tables = self.evaluation.iter().flat_map(|evaluation| evaluation.tables.iter().flatten().copied());
         self.texts().flat_map(Text::holes).map(|hole| hole.step).chain(tables)
     }
 
@@ -218,7 +218,7 @@ impl Step {
         let mut step = self.clone();
         let Self { before, sql, after, evaluation, .. } = &mut step;
         let holes = before.iter_mut().chain([sql]).chain(after).flat_map(|text| &mut text.holes);
-        let tables = evaluation.iter_mut().flat_map(|evaluation| &mut evaluation.tables);
+        let tables = evaluation.iter_mut().flat_map(|evaluation| evaluation.tables.iter_mut().flatten());
         for source in holes.map(|hole| &mut hole.step).chain(tables) {
             *source = kept.iter().position(|at| at == source).unwrap_or_default();
         }
