@@ -55,6 +55,11 @@ pub fn profile(dialect: &str) -> Result<Arc<Profile>, ProfileError> {
     Profile::parse(dialect, own, base_text, operators)
 }
 
+/// The shipped list of bugs that releases of an engine have and that were reported or wait for it; empty if there is none.
+pub fn known_bugs(engine: &str) -> &'static str {
+    CORPUS.get_file(format!("known/{engine}.toml")).and_then(|file| file.contents_utf8()).unwrap_or_default()
+}
+
 /// The names of the shipped profiles.
 pub fn dialects() -> Vec<String> {
     let shipped = CORPUS.get_dir("dialects").map(Dir::files).into_iter().flatten().map(include_dir::File::path);

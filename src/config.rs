@@ -44,16 +44,24 @@ pub const REPLAY_FACTOR: u32 = 3;
 pub const START_MS: u64 = 120_000;
 
 /// Runs of a case that the reducer may make per finding.
-pub const REDUCE_ATTEMPTS_MAX: usize = 600;
+pub const REDUCE_ATTEMPTS_MAX: usize = 1_200;
+
+/// Processes that the reduction of a crash may start, and of a hang, each of which takes as long as a hang is waited for.
+pub const REDUCE_CRASH_ATTEMPTS_MAX: usize = 400;
+/// See [`REDUCE_CRASH_ATTEMPTS_MAX`].
+pub const REDUCE_HANG_ATTEMPTS_MAX: usize = 4;
+
+/// How long the reduction of what ends the engine may take.
+pub const REDUCE_CRASH_MS: u64 = 30_000;
 
 /// In how many of a hundred fillings a corpus snippet is taken, unless somebody says otherwise.
 pub const SNIPPET_PERCENT: u32 = 35;
 
-/// Failures of one class and kind that one executor reduces and reports; all are counted.
-pub const FINDINGS_PER_CLASS_MAX: usize = 12;
+/// Failures of one class and kind, in a row without a new bug, after which one executor looks at ever fewer; all are counted.
+pub const FINDINGS_PER_CLASS_MAX: usize = 2;
 
-/// Findings of one kind with the same features, whatever their class, that one executor keeps: they are likely one bug.
-pub const FINDINGS_PER_FEATURES_MAX: usize = 3;
+/// Findings of one bug that one executor keeps.
+pub const FINDINGS_PER_BUG_MAX: usize = 3;
 
 /// How long an executor that is not needed any more may take to close its engine.
 pub const CLOSING_MS: u64 = 2_000;
@@ -196,7 +204,7 @@ pub struct CampaignLimits {
     pub cases_max: Option<u64>,
     /// Milliseconds of each hunt.
     pub time_max_ms: Option<u64>,
-    /// Failures of one class and kind reduced and reported per executor.
+    /// Failures of one class and kind, in a row without a new bug, after which an executor looks at ever fewer.
     pub findings_per_class_max: usize,
     /// Milliseconds after which a statement that still runs, despite the limits inside the engine, is a hang.
     pub hang_after_ms: u64,

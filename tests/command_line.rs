@@ -21,11 +21,17 @@ fn the_summary_has_every_field_that_tools_rely_on() {
     }
     assert_eq!(json["cases"], 500);
     let (_, json) = caqtus.hunt(&["--dbms", "planted:drop-row", "--cases", "500", "--seed", "2", "--out", "planted"]);
-    for list in ["findings", "bugs"] {
-        for field in ["id", "kind", "oracle", "class", "dir"] {
-            assert!(json[list][0][field].is_string(), "{list} {field}: {json}");
-        }
+    for field in ["id", "kind", "oracle", "class", "dir"] {
+        assert!(json["findings"][0][field].is_string(), "{field}: {json}");
     }
+    let bug = &json["bugs"][0];
+    for field in ["id", "kind", "cause", "fingerprint", "script", "dir", "first_seen", "last_seen"] {
+        assert!(bug[field].is_string(), "{field}: {json}");
+    }
+    for list in ["oracles", "classes", "members"] {
+        assert!(bug[list][0].is_string(), "{list}: {json}");
+    }
+    assert!(bug["findings"].is_u64() && bug["suppressed"].is_null(), "{json}");
 }
 
 #[test]

@@ -9,7 +9,9 @@ fn findings(caqtus: &Caqtus) -> Vec<String> {
     std::fs::create_dir_all(caqtus.path("out")).expect("a directory");
     let output = caqtus.run(&["bug", "list", "--json", "--findings", "out"]);
     let list: serde_json::Value = serde_json::from_slice(&output.stdout).expect("every finding reads");
-    let ids = list.as_array().expect("a list").iter().map(|f| f["id"].as_str().expect("an id").to_owned());
+    let bugs = list.as_array().expect("a list").iter();
+    let ids = bugs.flat_map(|bug| bug["members"].as_array().expect("members"));
+    let ids = ids.map(|id| id.as_str().expect("an id").to_owned());
     let is_reduced = |id: &String| {
         let text = std::fs::read_to_string(caqtus.path("out").join(id).join("case.json")).unwrap_or_default();
         text.contains("\"reduced\": true")

@@ -67,7 +67,8 @@ fn every_wrong_class_is_reported() {
     let (code, json) = caqtus.hunt(&["--catalogue", "wrong.toml", "--seed", "1", "--cases", "4000", "--out", "out"]);
     assert_eq!(code, 1);
     let bugs = json["bugs"].as_array().expect("bugs");
-    let classes: Vec<&str> = bugs.iter().filter_map(|b| b["class"].as_str()).collect();
+    let classes: Vec<&str> =
+        bugs.iter().filter_map(|b| b["classes"].as_array()).flatten().filter_map(|c| c.as_str()).collect();
     for line in WRONG.lines().filter_map(|l| l.strip_prefix("name = ")) {
         assert!(classes.contains(&line.trim_matches('"')), "{line} is not reported: {classes:?}");
     }

@@ -4,17 +4,21 @@ use super::class::{self, ClassUseError};
 use super::live;
 use crate::caq::proof::Stale;
 use crate::catalogue::{self, CatalogueError, print_snippets};
+use crate::clock;
 use crate::config::{CampaignSpec, CatalogueSource, ClassChoice, TESTED_CASES_MIN, VOID_PERCENT_MAX};
+use crate::dbms::target::{Target, TargetError};
 use crate::hunt;
 use crate::hunt::error::HuntError;
 use crate::hunt::learned;
 use crate::hunt::stats::{Messages, OracleStats, Outcomes, Stats};
-use crate::hunt::supervisor::{self, HuntPlan, Progress, Summary};
+use crate::hunt::supervisor::{self, HuntEnvironment, HuntPlan, Progress, Summary};
 use crate::store::{ClassState, Store, StoreError};
 use crate::triage::finding::{self, Finding, FindingError, FoundReport};
-use serde::Serialize;
+use crate::triage::group::{self, Bug, Decisions};
+use crate::triage::known::{self, KnownBug, KnownError};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -100,6 +104,8 @@ pub enum CampaignVerdict {
 pub struct Ended {
     /// What it did. Its error is in `error`.
     pub summary: Summary,
+    /// What it found, by bugs.
+    pub bugs: Vec<Bug>,
     /// Why too little was tested, if so.
     pub too_little: Option<String>,
     /// Why it could not go on, or not be recorded, if so.
@@ -107,14 +113,24 @@ pub struct Ended {
 }
 
 impl Ended {
-    fn new(mut summary: Summary, demands: Demands) -> Self {
+    fn new(mut summary: Summary, demands: Demands, environment: &HuntEnvironment) -> Self {
         let error = summary.error.take().map(anyhow::Error::from);
-        Self { too_little: demands.unmet(&summary.stats.outcomes), summary, error }
+        let engine = summary.dbms.parse();
+        let engine = engine.map_or_else(|_: TargetError| String::new(), |target: Target| target.dialect().to_owned());
+        let HuntEnvironment { out_dir, known, .. } = environment;
+        let (bugs, undecided) = match bugs(&group::of_reports(&summary.findings), out_dir, known, &engine) {
+            Ok(bugs) => (bugs, None),
+            Err(error) => (Vec::new(), Some(anyhow::Error::from(error))),
+        };
+        let too_little = demands.unmet(&summary.stats.outcomes);
+        Self { too_little, bugs, summary, error: error.or(undecided) }
     }
 
-    /// Whether bugs were found.
+    /// Whether bugs were found that are not known.
     pub fn found(&self) -> bool {
-        !self.summary.findings.is_empty() || self.summary.stats.outcomes.fail > 0
+        let Summary { findings, stats, .. } = &self.summary;
+        let something = !findings.is_empty() || stats.outcomes.fail > 0;
+        if self.bugs.is_empty() { something } else { self.bugs.iter().any(|bug| bug.suppressed.is_none()) }
     }
 
     /// What it comes to.
@@ -130,7 +146,7 @@ impl Ended {
 
     /// The summary for machines.
     pub fn json(&self) -> CampaignJson<'_> {
-        CampaignJson::new(&self.summary, self.verdict(), self.error.as_ref())
+        CampaignJson::new(&self.summary, &self.bugs, self.verdict(), self.error.as_ref())
     }
 }
 
@@ -147,7 +163,10 @@ pub async fn run(
         plan.spec.learned = Some(learned::read(&plan.environment.data_dir, &plan.spec.dbms));
     }
     match store {
-        None => Ok(Ended::new(supervisor::hunt(plan, progress, stop).await?, demands)),
+        None => {
+            let environment = plan.environment.clone();
+            Ok(Ended::new(supervisor::hunt(plan, progress, stop).await?, demands, &environment))
+        }
         Some(store) => recorded(plan, demands, store, progress, stop).await,
     }
 }
@@ -175,12 +194,13 @@ async fn recorded(
         // It may have ended.
         let _ = tell.send(()).await;
     });
+    let environment = plan.environment.clone();
     let hunted = supervisor::hunt(plan, &mut reporter, stopped).await;
     drop(reporter);
     interrupted.abort();
     let recorded = recorder.await.unwrap_or_default();
     let mut ended = match hunted {
-        Ok(summary) => Ended::new(summary, demands),
+        Ok(summary) => Ended::new(summary, demands, &environment),
         Err(error) => {
             if let Some((id, _)) = recorded.campaign {
                 // The error is what there is to say, also where the store is away.
@@ -192,6 +212,97 @@ async fn recorded(
     let stored = record(store, &campaign, recorded, &ended).await;
     ended.error = ended.error.or(stored.err().map(anyhow::Error::from));
     Ok(ended)
+}
+
+/// Where known bugs are listed, beside the directory of the findings.
+#[derive(Debug, Clone, Default)]
+pub struct KnownSources {
+    /// Lists of the user's.
+    pub files: Vec<PathBuf>,
+    /// Whether the list that ships is left out.
+    pub without_shipped: bool,
+    /// What an earlier hunt wrote with `--json`: its bugs are known.
+    pub baseline: Option<PathBuf>,
+}
+
+/// The bugs that are known to a hunt on an engine.
+pub fn known_bugs(engine: &str, sources: &KnownSources, findings: &Path) -> Result<Vec<KnownBug>, KnownBugsError> {
+    let mut all = known::of_directory(findings)?;
+    for path in &sources.files {
+        all.extend(known::read(path)?);
+    }
+    if let Some(path) = &sources.baseline {
+        all.extend(baseline(path)?);
+    }
+    if !sources.without_shipped {
+        let shipped = known::parse(&format!("the shipped list for {engine}"), catalogue::known_bugs(engine))?;
+        all.extend(shipped);
+    }
+    Ok(all)
+}
+
+/// The bugs of an earlier hunt, as its `--json` has them.
+fn baseline(path: &Path) -> Result<Vec<KnownBug>, KnownBugsError> {
+    #[derive(Deserialize)]
+    struct Before {
+        bugs: Vec<BugBefore>,
+    }
+    #[derive(Deserialize)]
+    struct BugBefore {
+        fingerprint: String,
+    }
+    let name = path.display().to_string();
+    let text =
+        std::fs::read_to_string(path).map_err(|source| KnownBugsError::Baseline { path: name.clone(), source })?;
+    let last = text.trim().lines().last().unwrap_or_default();
+    let before = serde_json::from_str::<Before>(&text).or_else(|_| serde_json::from_str(last));
+    let before = before.map_err(|source| KnownBugsError::Form { path: name.clone(), source })?;
+    let entry = |bug: BugBefore| KnownBug {
+        reason: format!("in the baseline {name}"),
+        fingerprint: Some(bug.fingerprint),
+        ..KnownBug::default()
+    };
+    Ok(before.bugs.into_iter().map(entry).collect())
+}
+
+/// Why it cannot be said what is known.
+#[derive(Debug, Error)]
+pub enum KnownBugsError {
+    /// A list cannot be used.
+    #[error(transparent)]
+    Known(#[from] KnownError),
+    /// The baseline cannot be read.
+    #[error("cannot read the baseline {path}; a hunt with --json writes one to its standard output")]
+    Baseline {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The baseline has not the form.
+    #[error("{path} is no baseline: what `caqtus hunt --json` prints, with `bugs` that have a `fingerprint`")]
+    Form {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+/// Findings by bugs, as people decided in their directory.
+pub fn bugs(
+    findings: &[(PathBuf, Finding)],
+    dir: &Path,
+    known: &[KnownBug],
+    engine: &str,
+) -> Result<Vec<Bug>, std::io::Error> {
+    let dated = |dir: &Path| {
+        let written = std::fs::metadata(dir.join("case.json")).and_then(|file| file.modified());
+        written.ok().map(clock::date)
+    };
+    Ok(group::group(findings, &Decisions::read(dir)?, (known, engine, &clock::today()), &dated))
 }
 
 /// Recorded proofs of the chosen classes that are not about the present text of two members.
@@ -284,16 +395,7 @@ pub struct CampaignJson<'a> {
     restarts: u64,
     case_digest: String,
     findings: &'a [FoundReport],
-    bugs: Vec<Bug<'a>>,
-}
-
-/// Findings that are likely one bug, by the smallest of them.
-#[derive(Serialize)]
-struct Bug<'a> {
-    #[serde(flatten)]
-    smallest: &'a FoundReport,
-    /// How many there are.
-    findings: usize,
+    bugs: &'a [Bug],
 }
 
 #[derive(Serialize)]
@@ -305,7 +407,7 @@ struct Counts {
 }
 
 impl<'a> CampaignJson<'a> {
-    fn new(summary: &'a Summary, verdict: CampaignVerdict, error: Option<&anyhow::Error>) -> Self {
+    fn new(summary: &'a Summary, bugs: &'a [Bug], verdict: CampaignVerdict, error: Option<&anyhow::Error>) -> Self {
         let stats = &summary.stats;
         let Stats {
             outcomes, messages, replaced, statements, setup_errors, cpu_ns, server_ns, digest, oracles, ..
@@ -341,15 +443,12 @@ impl<'a> CampaignJson<'a> {
             restarts: summary.restarts,
             case_digest: format!("{digest:016x}"),
             findings: &summary.findings,
-            bugs: supervisor::group(&summary.findings)
-                .iter()
-                .map(|group| Bug { smallest: group[0], findings: group.len() })
-                .collect(),
+            bugs,
         }
     }
 
     /// The summary of a campaign that did not begin.
     pub fn not_begun(nothing: &'a Summary, error: &anyhow::Error) -> Self {
-        Self::new(nothing, CampaignVerdict::Broken, Some(error))
+        Self::new(nothing, &[], CampaignVerdict::Broken, Some(error))
     }
 }

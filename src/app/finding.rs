@@ -1,6 +1,7 @@
 //! Findings: shown again on other versions, and the versions between which they came and went.
 
 use super::{Progress, engine};
+use crate::catalogue;
 use crate::config::{HANG_MS, STATEMENT_LIMITS};
 use crate::dbms::Connection as _;
 use crate::dbms::install::{EngineStore, InstallError, known_versions, version_key};
@@ -11,9 +12,8 @@ use crate::hunt::probe::OPENING;
 use crate::hunt::replay;
 use crate::interpret::Verdict;
 use crate::triage::bisect::{Bisection, Seen, VersionSearch};
-use crate::triage::finding::{
-    Finding, FindingError, FindingKind, FindingQuery, Fingerprint, Listing, shell_word, survey,
-};
+use crate::triage::cause::Fixed;
+use crate::triage::finding::{Finding, FindingError, FindingKind, FindingQuery, Listing, shell_word, survey};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -43,6 +43,15 @@ pub enum FindingUseError {
         /// What is wrong with what it said.
         #[source]
         source: serde_json::Error,
+    },
+    /// What became known of it cannot be written down.
+    #[error("cannot write into {dir} what is known of the finding now")]
+    Write {
+        /// The finding's directory.
+        dir: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
     },
     /// A version cannot be installed.
     #[error(transparent)]
@@ -152,15 +161,6 @@ pub fn existing(dir: &Path) -> Result<&Path, FindingUseError> {
     if dir.is_dir() { Ok(dir) } else { Err(FindingUseError::NoDirectory(shell_word(dir))) }
 }
 
-/// Findings by what makes them likely one bug.
-pub fn by_bug(findings: &[(PathBuf, Finding)]) -> BTreeMap<Fingerprint, Vec<&Finding>> {
-    let mut groups: BTreeMap<Fingerprint, Vec<&Finding>> = BTreeMap::new();
-    for (_, finding) in findings {
-        groups.entry(finding.fingerprint()).or_default().push(finding);
-    }
-    groups
-}
-
 /// Runs the finding in a directory again in a process of its own: on the target on which it was found, or another one.
 pub async fn replay(
     dir: &Path,
@@ -248,7 +248,10 @@ pub async fn bisect(
     while let Some(at) = search.wanted() {
         search.tell(at, looking.at(&versions[at]).await?);
     }
-    Ok(search.end())
+    let found = search.end();
+    let fixed = Fixed { last_bad: found.last_bad.clone(), first_good: found.first_good.clone() };
+    note_fix(dir, finding, Some(fixed), engine)?;
+    Ok(found)
 }
 
 /// What it takes to look at versions one after the other.
@@ -288,17 +291,40 @@ pub struct Span {
     pub classes: Vec<String>,
 }
 
+/// Where a finding was fixed, by what versions, oldest first, do with it; nothing if its own version does not show it.
+fn fix_of(seen: &[(String, Seen)], own: &str) -> Option<Fixed> {
+    let at =
+        seen.iter().position(|(version, seen)| version_key(version) == version_key(own) && *seen == Seen::Shows)?;
+    let good = seen[at..].iter().position(|(_, seen)| *seen == Seen::Agrees).map(|good| at + good);
+    let bad = seen[at..good.unwrap_or(seen.len())].iter().rfind(|(_, seen)| *seen == Seen::Shows)?;
+    Some(Fixed { last_bad: bad.0.clone(), first_good: good.map(|good| seen[good].0.clone()) })
+}
+
+/// Writes down where a finding was fixed, which tells bugs apart.
+fn note_fix(dir: &Path, finding: &Finding, fixed: Option<Fixed>, engine: &str) -> Result<(), FindingUseError> {
+    if fixed.is_none() || finding.cause.fixed == fixed {
+        return Ok(());
+    }
+    let mut known = finding.clone();
+    known.cause.fixed = fixed;
+    let cannot = |source| FindingUseError::Write { dir: dir.display().to_string(), source };
+    let profile = catalogue::profile(engine).map_err(|error| cannot(std::io::Error::other(error)))?;
+    known.rewrite(dir, &profile).map_err(cannot)
+}
+
 /// Which versions that are here show each finding, by versions and features.
 pub async fn spans(findings: &[(PathBuf, Finding)], data_dir: &Path) -> Result<Vec<Span>, FindingUseError> {
     let mut groups: BTreeMap<(Vec<String>, Vec<String>), Vec<&Finding>> = BTreeMap::new();
     for (dir, finding) in findings {
-        let mut showing = Vec::new();
         let target: Target = finding.dbms.parse()?;
+        let mut seen = Vec::new();
         for version in versions_here(target.dialect(), data_dir)? {
-            if seen_on(dir, target.dialect(), &version, data_dir).await? == Seen::Shows {
-                showing.push(version);
-            }
+            let found = seen_on(dir, target.dialect(), &version, data_dir).await?;
+            seen.push((version, found));
         }
+        note_fix(dir, finding, fix_of(&seen, &finding.version), target.dialect())?;
+        let showing: Vec<String> =
+            seen.into_iter().filter(|(_, seen)| *seen == Seen::Shows).map(|(version, _)| version).collect();
         groups.entry((showing, finding.features.clone())).or_default().push(finding);
     }
     let span = |((versions, features), findings): ((Vec<String>, Vec<String>), Vec<&Finding>)| {

@@ -1,16 +1,21 @@
 //! `caqtus bug`.
 
 use super::{Common, FOUND, VOID, scripts};
+use crate::app::campaign::{self, KnownSources};
 use crate::app::finding::{ReplayOutcome, ReplayState};
 use crate::app::{self, Progress};
 use crate::catalogue;
 use crate::dbms::target::Target;
 use crate::interpret::StepResult;
-use crate::triage::finding::{self, FLAKY, Finding, Fingerprint, Listing, shell_word};
+use crate::triage::export;
+use crate::triage::finding::{self, FLAKY, Finding, Listing, shell_word};
+use crate::triage::group::{Bug, Decisions};
+use crate::triage::known::{self, KNOWN_FILE, KnownBug};
 use crate::triage::report::{result_lines, script};
 use crate::triage::script::EXTENSION;
-use anyhow::Context as _;
-use clap::{Args, Subcommand};
+use crate::triage::sqllogictest::Style;
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand, ValueEnum};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,6 +33,12 @@ struct Where {
     /// Where the findings are
     #[arg(long, value_name = "DIR", default_value = "caqtus-findings")]
     findings: PathBuf,
+    /// A further list of known bugs; may be given several times
+    #[arg(long, value_name = "FILE")]
+    known: Vec<PathBuf>,
+    /// What an earlier hunt printed with --json, whose bugs are known
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
     /// JSON, for machines
     #[arg(long)]
     json: bool,
@@ -42,6 +53,70 @@ enum BugCommand {
         /// Those that did not come again, which are kept apart
         #[arg(long)]
         flaky: bool,
+        #[command(flatten)]
+        place: Where,
+    },
+    /// Say that bugs are one
+    ///
+    /// It is remembered in the directory of the findings, and holds for what is found later too.
+    Merge {
+        /// Identifiers of bugs or findings, or starts of them; the first names the whole
+        #[arg(required = true, num_args = 2.., value_name = "ID")]
+        ids: Vec<String>,
+        #[command(flatten)]
+        place: Where,
+    },
+    /// Say that a finding is a bug of its own
+    Split {
+        /// The finding's identifier, or the start of it
+        id: String,
+        #[command(flatten)]
+        place: Where,
+    },
+    /// Report a bug no more
+    ///
+    /// Adds an entry to known.toml in the directory of the findings. What it covers is counted and listed as known.
+    Ignore {
+        /// The identifier of a bug or of one of its findings, or the start of it
+        id: String,
+        /// Why
+        #[arg(long)]
+        reason: String,
+        /// The engine's own issue
+        #[arg(long, value_name = "URL")]
+        upstream: Option<String>,
+        /// The versions that have it, as in `3.39.0 to 3.54.1`; on others it is reported [default: all]
+        #[arg(long)]
+        versions: Option<String>,
+        /// The day, as in 2027-01-31, from which it is reported again
+        #[arg(long, value_name = "DAY")]
+        expires: Option<String>,
+        #[command(flatten)]
+        place: Where,
+    },
+    /// Write bugs for those who read something else
+    ///
+    /// markdown: an issue for each, ID.md; json: bugs.json, as docs/bugs.schema.json describes it; junit: junit.xml; sarif:
+    /// caqtus.sarif. Known bugs are marked, and left out of markdown.
+    Export {
+        /// The form
+        #[arg(long, value_enum)]
+        format: ExportFormat,
+        /// Where to write
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        #[command(flatten)]
+        place: Where,
+    },
+    /// Print a regression test of a bug, for a runner of sqllogictest files
+    ///
+    /// Queries that must return the same rows have one label, so the test holds on an engine that is right.
+    AsTest {
+        /// The identifier of a bug or finding, or the start of it
+        id: String,
+        /// Whose form [default: that of the finding's engine]
+        #[arg(long, value_enum)]
+        style: Option<Style>,
         #[command(flatten)]
         place: Where,
     },
@@ -88,11 +163,53 @@ enum BugCommand {
     },
 }
 
+/// Forms of bugs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ExportFormat {
+    Markdown,
+    Json,
+    Junit,
+    Sarif,
+}
+
 impl Where {
     /// A finding by the start of its identifier.
     fn find(&self, id: &str) -> anyhow::Result<(PathBuf, Finding)> {
-        Ok(finding::find(app::finding::existing(&self.findings)?, id)?)
+        let dir = app::finding::existing(&self.findings)?;
+        let bug = self.bugs(&finding::survey(dir)?.findings)?.into_iter().find(|bug| bug.id == id);
+        Ok(finding::find(dir, bug.as_ref().map_or(id, |bug| &bug.smallest))?)
     }
+
+    /// Findings by bugs.
+    fn bugs(&self, findings: &[(PathBuf, Finding)]) -> anyhow::Result<Vec<Bug>> {
+        let engine = engine_of(findings);
+        let (files, baseline) = (self.known.clone(), self.baseline.clone());
+        let sources = KnownSources { files, without_shipped: false, baseline };
+        let known = campaign::known_bugs(&engine, &sources, &self.findings)?;
+        Ok(campaign::bugs(findings, &self.findings, &known, &engine)?)
+    }
+
+    /// The bug that an identifier names, of it or of one of its findings.
+    fn find_bug(&self, id: &str) -> anyhow::Result<Bug> {
+        let dir = app::finding::existing(&self.findings)?;
+        let bugs = self.bugs(&finding::survey(dir)?.findings)?;
+        let named = |bug: &&Bug| bug.id.starts_with(id) || bug.members.iter().any(|member| member.starts_with(id));
+        let found: Vec<&Bug> = bugs.iter().filter(named).collect();
+        match found.as_slice() {
+            [one] => Ok((*one).clone()),
+            [] => bail!("there is no bug or finding {id} in {}; `caqtus bug list` shows them", shell_word(dir)),
+            some => {
+                let ids: Vec<&str> = some.iter().map(|bug| bug.id.as_str()).collect();
+                bail!("{id} is the start of several: {}", ids.join(" "))
+            }
+        }
+    }
+}
+
+/// The engine that findings are of; of several the first.
+fn engine_of(findings: &[(PathBuf, Finding)]) -> String {
+    let target = findings.iter().find_map(|(_, finding)| finding.dbms.parse::<Target>().ok());
+    target.map(|target| target.dialect().to_owned()).unwrap_or_default()
 }
 
 /// The findings of a directory that can be read; the others are named and left out.
@@ -106,6 +223,47 @@ fn readable(listing: Listing) -> Vec<(PathBuf, Finding)> {
 pub(super) fn run(args: BugArgs) -> anyhow::Result<ExitCode> {
     match args.command {
         BugCommand::List { flaky, place } => list(flaky, &place),
+        BugCommand::Export { format, out, place } => export_bugs(format, &out, &place),
+        BugCommand::AsTest { id, style, place } => {
+            let (_, finding) = place.find(&place.find_bug(&id).map_or(id, |bug| bug.smallest))?;
+            let target: Target = finding.dbms.parse()?;
+            let profile = catalogue::profile(target.dialect())?;
+            print!("{}", finding.regression_test(&profile, style.unwrap_or_else(|| Style::of(profile.wire))));
+            Ok(ExitCode::SUCCESS)
+        }
+        BugCommand::Merge { ids, place } => {
+            let bugs: Vec<Bug> = ids.iter().map(|id| place.find_bug(id)).collect::<Result<_, _>>()?;
+            let mut decisions = Decisions::read(&place.findings)?;
+            decisions.merge(&bugs.iter().flat_map(|bug| bug.members.clone()).collect::<Vec<_>>());
+            decisions.write(&place.findings)?;
+            println!("{} findings are bug {} now", bugs.iter().map(|bug| bug.findings).sum::<usize>(), bugs[0].id);
+            Ok(ExitCode::SUCCESS)
+        }
+        BugCommand::Split { id, place } => {
+            let (_, finding) = place.find(&id)?;
+            let mut decisions = Decisions::read(&place.findings)?;
+            decisions.split(&finding.id);
+            decisions.write(&place.findings)?;
+            println!("{} is bug {} now", finding.id, place.find_bug(&finding.id)?.id);
+            Ok(ExitCode::SUCCESS)
+        }
+        BugCommand::Ignore { id, reason, upstream, versions, expires, place } => {
+            let bug = place.find_bug(&id)?;
+            let (_, finding) = place.find(&bug.smallest)?;
+            let entry = KnownBug {
+                engine: Some(engine_of(&[(PathBuf::new(), finding)])),
+                fingerprint: Some(bug.fingerprint),
+                finding: Some(bug.smallest),
+                reason,
+                upstream,
+                versions,
+                expires,
+                ..KnownBug::default()
+            };
+            known::add(&place.findings, &entry)?;
+            println!("bug {} is known now; {} says so", bug.id, shell_word(&place.findings.join(KNOWN_FILE)));
+            Ok(ExitCode::SUCCESS)
+        }
         BugCommand::Show { id, place } => {
             let (dir, finding) = place.find(&id)?;
             if place.json {
@@ -126,17 +284,25 @@ pub(super) fn run(args: BugArgs) -> anyhow::Result<ExitCode> {
 fn list(flaky: bool, place: &Where) -> anyhow::Result<ExitCode> {
     let apart = app::finding::existing(&place.findings)?.join(FLAKY);
     let all = readable(finding::survey(if flaky { &apart } else { &place.findings })?);
-    if place.json {
+    if place.json && flaky {
         let found: Vec<_> = all.iter().map(|(dir, finding)| finding.found(dir)).collect();
         println!("{}", serde_json::to_string(&found)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let bugs = place.bugs(&all)?;
+    if place.json {
+        println!("{}", serde_json::to_string(&bugs)?);
         return Ok(ExitCode::SUCCESS);
     }
     if all.is_empty() {
         println!("no {}findings in {}", if flaky { "flaky " } else { "" }, place.findings.display());
     }
-    for (Fingerprint { kind, cause }, findings) in app::finding::by_bug(&all) {
-        println!("{kind}  {cause}  ({})", findings.len());
-        for finding in findings {
+    for Bug { id, kind, cause, findings, suppressed, members, .. } in bugs {
+        println!("{id}  {kind}  {cause}  ({findings})");
+        if let Some(reason) = suppressed {
+            println!("  known: {reason}");
+        }
+        for (_, finding) in members.iter().filter_map(|id| all.iter().find(|(_, finding)| finding.id == *id)) {
             println!("  {}  {} {}  {}", finding.id, finding.dbms, finding.version, finding.features.join(", "));
         }
     }
@@ -144,6 +310,37 @@ fn list(flaky: bool, place: &Where) -> anyhow::Result<ExitCode> {
     if others > 0 {
         let place = shell_word(&place.findings);
         println!("{others} more did not come again; `caqtus bug list --flaky --findings {place}` shows them");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn export_bugs(format: ExportFormat, out: &Path, place: &Where) -> anyhow::Result<ExitCode> {
+    let all = readable(app::finding::all(&place.findings)?);
+    let smallest = |bug: Bug| {
+        let finding = all.iter().find(|(_, finding)| finding.id == bug.smallest)?.1.clone();
+        Some((bug, finding))
+    };
+    let bugs: Vec<(Bug, Finding)> = place.bugs(&all)?.into_iter().filter_map(smallest).collect();
+    let engine = engine_of(&all);
+    let profile = catalogue::profile(if engine.is_empty() { "sqlite" } else { &engine })?;
+    let pretty = |value: &serde_json::Value| serde_json::to_string_pretty(value).map(|text| text + "\n");
+    let files: Vec<(String, String)> = match format {
+        ExportFormat::Markdown => {
+            let news = bugs.iter().filter(|(bug, _)| bug.suppressed.is_none());
+            news.map(|(bug, finding)| (format!("{}.md", bug.id), finding.issue_md(&profile))).collect()
+        }
+        ExportFormat::Json => vec![("bugs.json".to_owned(), pretty(&export::json(&bugs))?)],
+        ExportFormat::Junit => vec![("junit.xml".to_owned(), export::junit(&bugs, &profile))],
+        ExportFormat::Sarif => vec![("caqtus.sarif".to_owned(), pretty(&export::sarif(&bugs))?)],
+    };
+    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    for (name, text) in &files {
+        let path = out.join(name);
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        println!("{}", path.display());
+    }
+    if files.is_empty() {
+        println!("no bug that is not known");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -54,6 +54,8 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
         ..CampaignSpec::new(target.to_string(), args.seed)
     };
     let environment = WorkerEnvironment {
+        known_bugs: None,
+        against: None,
         data_dir,
         out_dir: PathBuf::new(),
         known: Vec::new(),

@@ -6,7 +6,7 @@ use super::{
     printable,
 };
 use crate::app;
-use crate::app::campaign::{self, CampaignJson, CampaignVerdict, Demands, Ended};
+use crate::app::campaign::{self, CampaignJson, CampaignVerdict, Demands, Ended, KnownSources};
 use crate::clock;
 use crate::config::{
     CampaignLimits, CampaignSpec, FINDINGS_PER_CLASS_MAX, SNIPPET_PERCENT, TESTED_CASES_MIN, VOID_PERCENT_MAX, millis,
@@ -16,8 +16,9 @@ use crate::dbms::target::Target;
 use crate::hunt;
 use crate::hunt::protocol::Ready;
 use crate::hunt::stats::{LEFT_OUT, NOT_TRIED, OracleStats, REPLACED, Stats};
-use crate::hunt::supervisor::{self, HuntEnvironment, HuntPlan, Progress, Summary};
-use crate::triage::finding::{FoundReport, shell_word};
+use crate::hunt::supervisor::{HuntEnvironment, HuntPlan, Progress, Summary};
+use crate::triage::finding::shell_word;
+use crate::triage::group::Bug;
 use anyhow::anyhow;
 use clap::Args;
 use std::fmt::Write as _;
@@ -38,6 +39,7 @@ use std::time::Duration;
 #[command(
     after_help = format!("{TARGETS}\n\nExamples:\n  caqtus hunt --for 10m\n  \
     caqtus hunt --dbms sqlite@3.39.2 --for 2m --workers 2\n  caqtus hunt --dbms postgres --for 10m\n  \
+    caqtus hunt --dbms sqlite:/new/libsqlite3.so --against sqlite:/old/libsqlite3.so --for 1h\n  \
     caqtus hunt --class 'norec-*' --cases 100000 --seed 7 --json")
 )]
 #[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
@@ -76,7 +78,21 @@ pub(super) struct HuntArgs {
     /// Where findings go
     #[arg(long, value_name = "DIR", default_value = "caqtus-findings")]
     out: PathBuf,
-    /// Failures of one class and kind that each executor reduces and reports; further ones are counted
+    /// Do not report what this list of known bugs covers; may be given several times
+    ///
+    /// A list is a file like the `known.toml` that `caqtus bug ignore` writes into --out, which is read anyway.
+    #[arg(long, value_name = "FILE")]
+    known: Vec<PathBuf>,
+    /// Report the bugs of current releases too that the list which ships with caqtus covers
+    #[arg(long)]
+    no_known: bool,
+    /// Do not report the bugs of an earlier hunt: a file with what it printed with --json
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Report only what this target does not show: the build or version before
+    #[arg(long, value_name = "TARGET")]
+    against: Option<String>,
+    /// Failures of one class and kind, in a row without a new bug, after which each executor looks at ever fewer
     #[arg(long, value_name = "N", default_value_t = FINDINGS_PER_CLASS_MAX, value_parser = at_least_one)]
     keep: usize,
     /// Go on with the campaign in --out where it stopped, with its target, seed and classes
@@ -151,6 +167,16 @@ fn hunt(args: HuntArgs) -> anyhow::Result<ExitCode> {
         out_dir: args.out.clone(),
         workers: args.workers.map_or_else(app::cores, usize::from),
         server_return_max: args.wait_for_server,
+        known: campaign::known_bugs(
+            target.dialect(),
+            &KnownSources {
+                files: args.known.clone(),
+                without_shipped: args.no_known,
+                baseline: args.baseline.clone(),
+            },
+            &args.out,
+        )?,
+        against: args.against.as_deref().map(str::parse::<Target>).transpose()?.map(|target| target.to_string()),
     };
     let plan = HuntPlan { spec, environment, resume: args.resume };
     let mut display = Display(ProgressLine::new(args.quiet));
@@ -177,10 +203,10 @@ fn hunt(args: HuntArgs) -> anyhow::Result<ExitCode> {
     };
     // Before anything is printed: whoever reads that may stop reading.
     output::ends_with(code);
-    let Ended { summary, too_little, error } = &ended;
+    let Ended { summary, bugs, too_little, error } = &ended;
     // Of a hunt that broke before it did anything, the error says it all.
     let says_something = error.is_none() || ended.found() || summary.stats.outcomes.cases() > 0;
-    let text = if says_something { text(summary) } else { String::new() };
+    let text = if says_something { text(summary, bugs) } else { String::new() };
     if args.json {
         if !args.quiet {
             eprint!("{text}");
@@ -205,7 +231,7 @@ const SCRIPT_LINES_MAX: usize = 40;
 const MESSAGES_SHOWN_MAX: usize = 3;
 
 /// The summary for people.
-fn text(summary: &Summary) -> String {
+fn text(summary: &Summary, found: &[Bug]) -> String {
     let mut out = String::new();
     let Stats { outcomes, messages, replaced, statements, cpu_ns, server_ns, oracles, .. } = &summary.stats;
     let version = &summary.ready.version;
@@ -262,34 +288,42 @@ fn text(summary: &Summary) -> String {
         let _ = writeln!(out, "broke the engine before the hunt like others, and not tried again (--keep)");
         said(&mut out, NOT_TRIED);
     }
-    bugs(&mut out, summary);
+    bugs(&mut out, summary, found);
     out
 }
 
 /// The bugs found, the smallest script, and what to do with it.
-fn bugs(out: &mut String, summary: &Summary) {
-    let findings = &summary.findings;
-    let groups = supervisor::group(findings);
-    let Some(smallest) = groups.iter().map(|group| group[0]).min_by_key(|finding| finding.size) else {
+fn bugs(out: &mut String, summary: &Summary, found: &[Bug]) {
+    let (known, news): (Vec<&Bug>, Vec<&Bug>) = found.iter().partition(|bug| bug.suppressed.is_some());
+    let line = |out: &mut String, bug: &Bug| {
+        let Bug { id, kind, cause, dir, findings, suppressed, .. } = bug;
+        let _ = writeln!(out, "  {id}  {findings:>4}  {kind:<14}  {}  {cause}", dir.display());
+        if let Some(reason) = suppressed {
+            let _ = writeln!(out, "                  known: {reason}");
+        }
+    };
+    if !known.is_empty() {
+        let findings: usize = known.iter().map(|bug| bug.findings).sum();
+        let _ = writeln!(out, "\n{findings} findings of {} bugs that are known:", known.len());
+        known.iter().for_each(|bug| line(out, bug));
+    }
+    let Some(smallest) = news.iter().min_by_key(|bug| bug.size) else {
         let _ = match summary.stats.outcomes.fail {
+            _ if !known.is_empty() => writeln!(out, "no bug that is not known"),
             0 => writeln!(out, "no findings"),
             failed => writeln!(out, "{failed} cases failed, and none of them could be written as a finding"),
         };
         return;
     };
+    let findings: usize = news.iter().map(|bug| bug.findings).sum();
     let _ = writeln!(
         out,
-        "\n{} findings of likely {} bugs, told apart by kind and by what makes them vanish:",
-        findings.len(),
-        groups.len()
+        "\n{findings} findings of likely {} bugs, told apart by kind and by what they hang on:",
+        news.len()
     );
-    for group in &groups {
-        let FoundReport { kind, cause, dir, .. } = group[0];
-        let _ = writeln!(out, "  {:>5}  {kind:<14}  {dir}  {cause}", group.len());
-    }
-    let dir = Path::new(&smallest.dir);
-    if let Ok(script) = std::fs::read_to_string(dir.join("repro.sql")) {
-        let _ = writeln!(out, "\nThe smallest script, {}:\n", dir.join("repro.sql").display());
+    news.iter().for_each(|bug| line(out, bug));
+    if let Ok(script) = std::fs::read_to_string(&smallest.script) {
+        let _ = writeln!(out, "\nThe smallest script, {}:\n", smallest.script.display());
         for line in script.lines().take(SCRIPT_LINES_MAX) {
             let _ = writeln!(out, "    {line}");
         }
@@ -297,13 +331,14 @@ fn bugs(out: &mut String, summary: &Summary) {
             out.push_str("    …\n");
         }
     }
-    let place = shell_word(dir.parent().unwrap_or_else(|| Path::new(".")));
+    let place = shell_word(smallest.dir.parent().unwrap_or_else(|| Path::new(".")));
     let _ = writeln!(
         out,
         "\nNext:\n  caqtus bug show {id} --findings {place}                  the report\n  caqtus bug replay {id} --findings \
          {place} --dbms TARGET  whether another version shows it\n  caqtus bug bisect {id} --findings {place} --install     \
-         the versions between which it came and went",
-        id = smallest.id
+         the versions between which it came and went\n  caqtus bug ignore {id} --findings {place} --reason WHY  report it no \
+         more",
+        id = smallest.smallest
     );
 }
 

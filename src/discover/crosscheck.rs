@@ -159,6 +159,8 @@ async fn check_on(
         out_dir,
         workers: 1,
         server_return_max: Duration::from_millis(SERVER_RETURN_MS),
+        known: Vec::new(),
+        against: None,
     };
     let plan = HuntPlan { spec, environment, resume: false };
     // Kept open, so that nobody tells the hunt to stop.

@@ -10,6 +10,7 @@ use crate::dbms::ErrorClass;
 use crate::program::Step;
 use crate::sql::profile::{Profile, Switch};
 use crate::sql::snippet::Snippet;
+use crate::triage::cause::Cause;
 use crate::triage::features::features;
 use crate::triage::finding::{Finding, FindingKind, FindingQuery, FoundReport};
 use std::collections::BTreeMap;
@@ -87,6 +88,7 @@ impl Breakage {
             features: features(self.queries.iter().map(|(sql, _)| sql.as_str())),
             reduced: false,
             cured_by: Vec::new(),
+            cause: Cause::default(),
             refused: None,
             runs: Vec::new(),
             note: Some(format!("Met when {what}, before the hunt{message}")),

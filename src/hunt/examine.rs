@@ -2,21 +2,24 @@
 
 use super::executor::{CaseId, Executor, Reporter, Tested, statements};
 use super::protocol::Report;
-use super::replay::comes_again;
+use super::replay::{comes_again, shows_on};
 use super::session::keeps_its_promises;
 use super::stats::Outcome;
 use crate::clock;
 use crate::compare::BagHash;
-use crate::config::{FINDINGS_PER_FEATURES_MAX, HANG_MS, REDUCE_ATTEMPTS_MAX};
+use crate::config::{FINDINGS_PER_BUG_MAX, HANG_MS, REDUCE_ATTEMPTS_MAX};
 use crate::dbms::{Connection, EngineError, ErrorClass};
 use crate::interpret::{
     self, StepResult, Verdict, all_results, broken_assumption, make, may_fail, results, unrepeated, verdict,
 };
 use crate::program::{Program, Step, Text};
-use crate::triage::cause::cured_by;
+use crate::triage::blunt::Blunt;
+use crate::triage::cause::{Cause, Laboratory};
 use crate::triage::features::features;
 use crate::triage::finding::{FLAKY, Finding, FindingKind, FindingQuery, FoundReport, SeenRun};
+use crate::triage::known::known;
 use crate::triage::reduce::{Part, Reduction};
+use crate::triage::shape::shape;
 use crate::triage::symptom::Symptom;
 use std::fs;
 use std::io;
@@ -79,42 +82,57 @@ impl Executor {
             return Ok(Outcome::Skipped(format!("a claim does not hold: {text}")));
         }
         let class = tested.blamed(&part).to_owned();
-        let mut written = false;
         let group = (class, kind);
         let max = self.config.spec.limits.findings_per_class_max;
-        if self.reduced.get(&group).copied().unwrap_or_default() < max {
-            let unreduced = self.finding(tested, kind, &statements, &part);
-            let vanished = self.vanished.get(&group).copied().unwrap_or_default();
-            if vanished >= max {
-                return Ok(Outcome::Warning(
-                    "flaky: like others that did not repeat in a new process, not tried".to_owned(),
-                ));
-            }
-            if !self.comes_again(&unreduced, at)? {
-                *self.vanished.entry(group).or_default() += 1;
-                let what = "in a process of its own: it did not show".to_owned();
-                runs.push(SeenRun { what, results: Vec::new(), sql: None });
-                return self.flaky(tested, &statements, (met, runs), "did not repeat in a new process");
-            }
-            *self.reduced.entry(group).or_default() += 1;
-            // Reducing takes a while and may end the process: what is known already is on disk meanwhile.
-            let early = PathBuf::from(self.write(&unreduced, &self.config.environment.out_dir)?.dir);
-            let mut finding = self.reduce(tested, symptom, statements, part);
-            // What was reduced in this process may show in it only.
-            if finding.id != unreduced.id && !self.comes_again(&finding, at)? {
-                finding = unreduced;
-                self.note_results(&mut finding);
-            }
-            fs::remove_dir_all(early)?;
-            let kept = self.kept.entry((kind, finding.features.clone())).or_default();
-            *kept += 1;
-            if *kept <= FINDINGS_PER_FEATURES_MAX {
-                written = true;
-                report(Report::Found(self.write(&finding, &self.config.environment.out_dir)?))?;
-            }
+        if !self.watched.entry(group.clone()).or_default().is_due(max) {
+            // What the limits keep from being written stays visible in the summary.
+            return Ok(Outcome::Fail(format!("{kind}, one of many: not looked at")));
         }
-        // What the limits keep from being written stays visible in the summary.
-        Ok(Outcome::Fail(if written { kind.to_string() } else { format!("{kind}, one of many: not written") }))
+        let unreduced = self.finding(tested, kind, &statements, &part);
+        let vanished = self.vanished.get(&group).copied().unwrap_or_default();
+        if vanished >= max {
+            return Ok(Outcome::Warning(
+                "flaky: like others that did not repeat in a new process, not tried".to_owned(),
+            ));
+        }
+        if !self.comes_again(&unreduced, at)? {
+            *self.vanished.entry(group).or_default() += 1;
+            let what = "in a process of its own: it did not show".to_owned();
+            runs.push(SeenRun { what, results: Vec::new(), sql: None });
+            return self.flaky(tested, &statements, (met, runs), "did not repeat in a new process");
+        }
+        let also_on = self.shows_on_other(&unreduced, at)?;
+        // Reducing takes a while and may end the process: what is known already is on disk meanwhile.
+        let early = PathBuf::from(self.write(&unreduced, &self.config.environment.out_dir)?.dir);
+        let mut finding = self.reduce(tested, &symptom, statements, part);
+        // What was reduced in this process may show in it only.
+        if finding.id != unreduced.id && !self.comes_again(&finding, at)? {
+            finding = unreduced.clone();
+            self.note_results(&mut finding);
+        }
+        // Reduced, it may be a bug that the other target has too.
+        if also_on.is_none() && finding.id != unreduced.id && self.shows_on_other(&finding, at)?.is_some() {
+            finding = unreduced;
+            self.note_results(&mut finding);
+        }
+        finding.cause.also_on = also_on;
+        fs::remove_dir_all(early)?;
+        let kept = self.kept.entry(finding.fingerprint()).or_default();
+        *kept += 1;
+        let (first, few) = (*kept == 1, *kept <= FINDINGS_PER_BUG_MAX.min(max));
+        let is_known = finding.cause.also_on.is_some()
+            || known(&self.known_bugs, &self.session.profile.name, &finding, &clock::today()).is_some();
+        if first && !is_known {
+            self.watched.entry(group).or_default().is_news();
+        }
+        if few {
+            report(Report::Found(self.write(&finding, &self.config.environment.out_dir)?))?;
+        }
+        Ok(Outcome::Fail(match (is_known, few) {
+            (true, _) => format!("{kind}, known"),
+            (false, true) => kind.to_string(),
+            (false, false) => format!("{kind}, of a bug that has enough findings"),
+        }))
     }
 
     /// Whether the steps of a case whose checks hold have results with different hashes: floats within the tolerance.
@@ -148,6 +166,18 @@ impl Executor {
                 query.plan = interpret::plan(connection, &profile, &query.step, &|at| rows.get(at)?.rows());
             }
         }
+    }
+
+    /// The other target of the hunt, if a finding shows there too.
+    fn shows_on_other(&mut self, finding: &Finding, at: CaseId) -> io::Result<Option<String>> {
+        let Some(target) = self.config.environment.against.clone() else { return Ok(None) };
+        let scratch = self.config.environment.recorder.with_extension("against.json");
+        let recorder = &mut self.recorder;
+        let hang_after = Duration::from_millis(HANG_MS);
+        let shows = shows_on(&target, finding, &self.config.environment.data_dir, &scratch, hang_after, &mut || {
+            recorder.note(at.block, u64::from(at.case), 0);
+        })?;
+        Ok(shows.then_some(target))
     }
 
     /// Whether a finding shows in a new process.
@@ -221,7 +251,7 @@ impl Executor {
         Ok(Outcome::Warning(format!("flaky: {why}")))
     }
 
-    fn reduce(&mut self, tested: Tested, symptom: Symptom, statements: Vec<String>, part: Part) -> Finding {
+    fn reduce(&mut self, tested: Tested, symptom: &Symptom, statements: Vec<String>, part: Part) -> Finding {
         let Tested { database, case, at, .. } = tested;
         let kind = symptom.kind;
         let recorder = &mut self.recorder;
@@ -241,7 +271,7 @@ impl Executor {
             protected,
             keeps: &mut keeps,
             case: case.clone(),
-            symptom,
+            symptom: symptom.clone(),
             part,
             attempts: REDUCE_ATTEMPTS_MAX,
             tick: &mut || recorder.note(at.block, u64::from(at.case), 0),
@@ -255,20 +285,72 @@ impl Executor {
         finding.reduced = true;
         // With the settings that it has, and none of a session before.
         let renewed = self.session.connection.renew().is_ok();
-        if kind == FindingKind::WrongResult {
-            let (steps, checks) = part.cut(&program);
-            let until = self.until;
-            let in_time = move |_: &&_| until.is_none_or(|until| clock::now() < until);
-            let switches = self.session.capabilities.switches.iter().take_while(in_time);
-            let mut tick = || self.recorder.note(at.block, u64::from(at.case), 0);
-            let connection = self.session.connection.as_mut();
-            finding.cured_by = cured_by(connection, &profile, &statements, (&steps, &checks), switches, &mut tick);
-        }
         if renewed {
             self.note_results(&mut finding);
         }
+        match kind {
+            FindingKind::WrongResult => self.examine_cause(&mut finding, at),
+            FindingKind::InternalError => self.reduce_text(&mut finding, symptom, at),
+            // What ends the process is not tried in it.
+            FindingKind::Crash | FindingKind::Hang => {}
+        }
+        finding.conclude();
         finding.seal();
         finding
+    }
+
+    /// Does experiments on a wrong result, as far as the time of the hunt reaches.
+    fn examine_cause(&mut self, finding: &mut Finding, at: CaseId) {
+        let (profile, until) = (self.session.profile.clone(), self.until);
+        let switches = self.session.capabilities.switches.clone();
+        let recorder = &mut self.recorder;
+        let mut tick = || {
+            recorder.note(at.block, u64::from(at.case), 0);
+            until.is_none_or(|until| clock::now() < until)
+        };
+        let reference = match self.reference.as_mut() {
+            Some(other) => {
+                let name = format!("{} {}", profile.name, other.version());
+                let connection: &mut dyn Connection = other.as_mut();
+                Some((name, connection))
+            }
+            None => None,
+        };
+        let mut laboratory = Laboratory {
+            connection: self.session.connection.as_mut(),
+            profile: &profile,
+            reference,
+            switches,
+            tick: &mut tick,
+        };
+        let shape = shape(finding.texts());
+        // What differs in values only hangs on the same.
+        if let Some((cures, cause)) = self.causes.get(&shape) {
+            (finding.cured_by, finding.cause) = (cures.clone(), cause.clone());
+            return;
+        }
+        let (cures, cause) = laboratory.examine(finding);
+        self.causes.insert(shape, (cures.clone(), cause.clone()));
+        (finding.cured_by, finding.cause) = (cures, cause);
+    }
+
+    /// Cuts the texts of what an engine calls an internal error, as long as it is the same.
+    fn reduce_text(&mut self, finding: &mut Finding, symptom: &Symptom, at: CaseId) {
+        let (profile, until) = (self.session.profile.clone(), self.until);
+        let (connection, recorder) = (self.session.connection.as_mut(), &mut self.recorder);
+        let mut shows = |candidate: &Finding| {
+            recorder.note(at.block, u64::from(at.case), 0);
+            if until.is_some_and(|until| clock::now() >= until) {
+                return false;
+            }
+            let steps: Vec<Step> = candidate.queries.iter().map(|query| query.step.clone()).collect();
+            let (verdict, _) = interpret::run(connection, &profile, &candidate.statements, &steps, &[]);
+            matches!(verdict, Verdict::Broken { error, .. } if Symptom::of(&error) == *symptom)
+        };
+        if shows(finding) {
+            Blunt { shows: &mut shows, attempts: REDUCE_ATTEMPTS_MAX }.reduce(finding);
+            self.note_results(finding);
+        }
     }
 
     pub(super) fn finding(&self, tested: Tested, kind: FindingKind, statements: &[String], part: &Part) -> Finding {
@@ -307,6 +389,7 @@ impl Executor {
             fillings: case.describe(),
             features,
             cured_by: Vec::new(),
+            cause: Cause::default(),
             reduced: false,
             refused: None,
             runs: Vec::new(),

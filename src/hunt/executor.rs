@@ -9,17 +9,23 @@ use super::session::{Session, SessionError};
 use super::stats::{LEFT_OUT, OracleStats, Outcome, REPLACED, Stats};
 use crate::clock;
 use crate::compare::{BagHash, Row};
-use crate::config::{CASES_PER_EPOCH, CampaignSpec, UnsupportedSubquery};
+use crate::config::{CASES_PER_EPOCH, CampaignSpec, STATEMENT_LIMITS, UnsupportedSubquery};
+use crate::dbms::sqlite::Sqlite;
 use crate::dbms::target::Target;
-use crate::dbms::{EngineError, ErrorClass};
+use crate::dbms::{Connection, EngineError, ErrorClass};
 use crate::interpret::{self, may_fail};
 use crate::oracle::{SharedCase, TestDatabase};
 use crate::program::{Program, Step, Text};
 use crate::rng::stream;
 use crate::sql::error::in_general;
+use crate::sql::profile::Wire;
+use crate::triage::cause::Cause;
 use crate::triage::finding::{self, Finding, FindingKind};
+use crate::triage::fingerprint::Fingerprint;
+use crate::triage::known::KnownBug;
 use crate::triage::reduce::Part;
 use std::collections::HashMap;
+use std::fs;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io;
 use std::time::{Duration, Instant};
@@ -34,12 +40,18 @@ pub struct Executor {
     pub(super) session: Session,
     pub(super) recorder: Recorder,
     pub(super) stats: Stats,
-    /// Failures reduced, by class and kind.
-    pub(super) reduced: HashMap<(String, FindingKind), usize>,
+    /// Failures met, by class and kind.
+    pub(super) watched: HashMap<(String, FindingKind), Watch>,
+    /// Bugs that are known.
+    pub(super) known_bugs: Vec<KnownBug>,
     /// Failures that did not come again in a new process, by class and kind.
     pub(super) vanished: HashMap<(String, FindingKind), usize>,
-    /// Findings kept, by kind and features.
-    pub(super) kept: HashMap<(FindingKind, Vec<String>), usize>,
+    /// Findings kept, by what they have in common.
+    pub(super) kept: HashMap<Fingerprint, usize>,
+    /// What experiments showed of findings, by their shapes.
+    pub(super) causes: HashMap<String, (Vec<String>, Cause)>,
+    /// Another version of the engine, which may say what is right.
+    pub(super) reference: Option<Box<dyn Connection>>,
     /// Whether settings alone, with or without foreign keys, keep what the target promises.
     pub(super) promised: HashMap<(Vec<String>, bool), bool>,
     pub(super) learning: Learning,
@@ -86,6 +98,27 @@ const LOSSES_MAX: u32 = 2;
 /// Takes reports on their way to the supervisor.
 pub type Reporter<'a> = &'a mut dyn FnMut(Report) -> io::Result<()>;
 
+/// How often a class failed in one way, since that showed a bug that was new.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    since: u64,
+}
+
+impl Watch {
+    /// Counts a failure; whether to look at it. After so many that were nothing new only ever fewer are, so that one bug does
+    /// not take all the time, nor hide another behind it for ever.
+    pub(super) fn is_due(&mut self, max: usize) -> bool {
+        self.since += 1;
+        let max = max.max(1) as u64;
+        self.since <= max || (self.since.is_multiple_of(max) && (self.since / max).is_power_of_two())
+    }
+
+    /// The failure that was looked at is of a new bug.
+    pub(super) fn is_news(&mut self) {
+        self.since = 0;
+    }
+}
+
 /// Where in a campaign a case is.
 #[derive(Clone, Copy)]
 pub(super) struct CaseId {
@@ -114,22 +147,26 @@ impl Executor {
             learned.as_deref().unwrap_or_default(),
             &mut tick,
         )?;
-        let (mut reduced, mut kept) = (HashMap::new(), HashMap::new());
+        let mut kept = HashMap::new();
         // What executors before this one kept counts too, so that a crash does not open the limits again.
         for id in &config.environment.known {
             if let Ok(finding) = finding::read(&config.environment.out_dir.join(id)) {
-                *kept.entry((finding.kind, finding.features)).or_default() += 1;
-                *reduced.entry((finding.class, finding.kind)).or_default() += 1;
+                *kept.entry(finding.fingerprint()).or_default() += 1;
             }
         }
+        let known_bugs = config.environment.known_bugs.as_ref().and_then(|path| fs::read(path).ok());
+        let known_bugs = known_bugs.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         Ok(Self {
             config,
-            session,
             recorder,
             stats: Stats::default(),
-            reduced,
+            watched: HashMap::new(),
+            known_bugs,
             vanished: HashMap::new(),
             kept,
+            causes: HashMap::new(),
+            reference: reference(&session),
+            session,
             promised: HashMap::new(),
             learning: Learning::default(),
             refusal: None,
@@ -522,6 +559,15 @@ impl Executor {
     }
 }
 
+/// The version of SQLite that is linked in, beside which another one or a fork is tested.
+fn reference(session: &Session) -> Option<Box<dyn Connection>> {
+    if session.profile.wire != Wire::Sqlite {
+        return None;
+    }
+    let linked = Sqlite::linked(STATEMENT_LIMITS).ok()?;
+    (linked.build_id() != session.build_id).then(|| Box::new(linked) as _)
+}
+
 /// Where a case is run.
 #[derive(Clone, Copy)]
 struct Place<'a> {
@@ -621,4 +667,20 @@ pub(super) fn statements(database: &dyn TestDatabase, case: u32) -> Vec<String> 
 
 fn nanos(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_nothing_new_is_looked_at_ever_less() {
+        let due = |watch: &mut Watch, times: u64| (1..=times).filter(|_| watch.is_due(3)).count();
+        let mut watch = Watch::default();
+        assert_eq!(due(&mut watch, 3), 3);
+        assert_eq!(due(&mut watch, 10_000), 11, "the 6th, 12th, 24th, …");
+        watch.is_news();
+        assert_eq!(due(&mut watch, 5), 3);
+        assert!((0..4).all(|_| Watch::default().is_due(0)), "the first always");
+    }
 }

@@ -5,14 +5,21 @@ use super::error::HuntError;
 use super::process::{End, Process};
 use super::protocol::{Order, Report};
 use super::recorder::{self, Position};
-use super::replay::shows;
+use super::replay::{breaks_again, shows, shows_on};
 use super::stats::Outcome;
 use super::supervisor::HuntPlan;
 use crate::catalogue;
-use crate::config::START_MS;
+use crate::clock;
+use crate::config::{
+    FINDINGS_PER_BUG_MAX, REDUCE_CRASH_ATTEMPTS_MAX, REDUCE_CRASH_MS, REDUCE_HANG_ATTEMPTS_MAX, START_MS,
+};
 use crate::dbms::target::{Target, TargetError};
+use crate::triage::blunt::Blunt;
+use crate::triage::features::features;
 use crate::triage::finding::{FLAKY, Finding, FindingKind, FoundReport, SeenRun};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// What became of a case that ended an executor.
@@ -40,6 +47,14 @@ pub(super) async fn examine(
     finding.seal();
     if repeated {
         let (outcome, found) = keep(&plan, &known, &finding)?;
+        let Some(early) = found else { return Ok(Examined { outcome, found: None }) };
+        // What is known already is on disk meanwhile.
+        let finding = reduce(finding, &plan, &scratch).await;
+        if finding.id == early.id {
+            return Ok(Examined { outcome, found: Some(early) });
+        }
+        let (outcome, found) = keep(&plan, &known, &finding)?;
+        std::fs::remove_dir_all(&early.dir).map_err(|source| HuntError::Io { what: early.dir.clone(), source })?;
         return Ok(Examined { outcome, found });
     }
     let ended = if how == End::Hung { "did not return" } else { "ended its process" };
@@ -64,19 +79,59 @@ pub(super) fn write(plan: &HuntPlan, finding: &Finding, parent: &Path) -> Result
     Ok(finding.found(&dir))
 }
 
-/// Writes a finding unless enough of its class and kind are `known`.
+/// Writes a finding unless enough of its class and kind, or of its bug, are `known`.
 pub(super) fn keep(
     plan: &HuntPlan,
     known: &[FoundReport],
     finding: &Finding,
 ) -> Result<(Outcome, Option<FoundReport>), HuntError> {
     let kind = finding.kind.to_string();
-    let same = |f: &&FoundReport| f.class == finding.class && f.kind == kind;
-    if known.iter().filter(same).count() >= plan.spec.limits.findings_per_class_max {
+    let of_class = |f: &&FoundReport| f.class == finding.class && f.kind == kind;
+    let fingerprint = finding.fingerprint();
+    let of_bug = |f: &&FoundReport| finding.reduced && f.fingerprint() == fingerprint;
+    if known.iter().filter(of_class).count() >= plan.spec.limits.findings_per_class_max
+        || known.iter().filter(of_bug).count() >= FINDINGS_PER_BUG_MAX
+    {
         return Ok((Outcome::Fail(format!("{kind}, one of many: not written")), None));
     }
     let found = write(plan, finding, &plan.environment.out_dir)?;
     Ok((Outcome::Fail(kind), Some(found)))
+}
+
+/// Sets a flag when it goes, so that a thread that works for a task ends with it.
+struct EndsWith(Arc<AtomicBool>);
+
+impl Drop for EndsWith {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Makes what ends or stops the engine smaller, beside the hunt: each attempt is a process of its own.
+async fn reduce(finding: Finding, plan: &HuntPlan, scratch: &Path) -> Finding {
+    let over = Arc::new(AtomicBool::new(false));
+    let _ends = EndsWith(over.clone());
+    let (data_dir, scratch) = (plan.environment.data_dir.clone(), scratch.with_extension("reduced.json"));
+    let hang_after = plan.spec.limits.hang_after();
+    let until = clock::now() + Duration::from_millis(REDUCE_CRASH_MS);
+    let attempts = if finding.kind == FindingKind::Hang { REDUCE_HANG_ATTEMPTS_MAX } else { REDUCE_CRASH_ATTEMPTS_MAX };
+    let (whole, against) = (finding.clone(), plan.environment.against.clone());
+    let work = tokio::task::spawn_blocking(move || {
+        let mut finding = finding;
+        let mut shows = |candidate: &Finding| {
+            !over.load(Ordering::Relaxed)
+                && clock::now() < until
+                && breaks_again(candidate, &data_dir, &scratch, hang_after, &mut || {}).unwrap_or(false)
+        };
+        Blunt { shows: &mut shows, attempts }.reduce(&mut finding);
+        finding.conclude();
+        let shows = |target: &String| shows_on(target, &finding, &data_dir, &scratch, hang_after, &mut || {});
+        finding.cause.also_on = against.filter(|target| shows(target).unwrap_or(false));
+        finding.features = features(finding.texts());
+        finding.seal();
+        finding
+    });
+    work.await.unwrap_or(whole)
 }
 
 async fn describe(plan: &HuntPlan, scratch: &Path, position: Position) -> Result<Option<Finding>, HuntError> {

@@ -7,6 +7,7 @@ use crate::clock;
 use crate::config::{HANG_MS, START_MS};
 use crate::dbms::target::{Target, TargetError};
 use crate::sql::profile::Wire;
+use crate::triage::cause::Cause;
 use crate::triage::finding::{Finding, FindingKind};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -109,6 +110,7 @@ pub fn finding(target: &Target, seed: u64, broken: &Broken) -> Finding {
         features: Vec::new(),
         reduced: true,
         cured_by: Vec::new(),
+        cause: Cause::default(),
         refused: None,
         runs: Vec::new(),
         note: Some(format!("Opening an empty database is enough: {}.", broken.how)),

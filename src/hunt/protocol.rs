@@ -24,6 +24,12 @@ pub struct WorkerEnvironment {
     pub out_dir: PathBuf,
     /// Findings that the campaign has already; they count towards the limits.
     pub known: Vec<String>,
+    /// A file with bugs that are known.
+    #[serde(default)]
+    pub known_bugs: Option<PathBuf>,
+    /// Another target: what shows there too is no news.
+    #[serde(default)]
+    pub against: Option<String>,
     /// The flight recorder's file.
     pub recorder: PathBuf,
     /// Milliseconds after its start at which an executor ends by itself, also amid a reduction.

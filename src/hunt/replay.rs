@@ -98,6 +98,43 @@ pub(super) fn comes_again(
     hang_after: Duration,
     tick: &mut dyn FnMut(),
 ) -> io::Result<bool> {
+    let shown = shown(finding, data_dir, scratch, hang_after, tick)?;
+    // A machine that is slow is no wrong result; an engine that breaks may do so in more than one way.
+    let wrong = |kind| kind == FindingKind::WrongResult;
+    Ok(shown.is_some_and(|kind| wrong(kind) == wrong(finding.kind)))
+}
+
+/// Whether a finding shows on another target, in a new process.
+pub(super) fn shows_on(
+    target: &str,
+    finding: &Finding,
+    data_dir: &Path,
+    scratch: &Path,
+    hang_after: Duration,
+    tick: &mut dyn FnMut(),
+) -> io::Result<bool> {
+    let there = Finding { dbms: target.to_owned(), ..finding.clone() };
+    comes_again(&there, data_dir, scratch, hang_after, tick)
+}
+
+/// Whether a finding breaks the engine in its own way in a new process; see [`comes_again`].
+pub(super) fn breaks_again(
+    finding: &Finding,
+    data_dir: &Path,
+    scratch: &Path,
+    hang_after: Duration,
+    tick: &mut dyn FnMut(),
+) -> io::Result<bool> {
+    Ok(shown(finding, data_dir, scratch, hang_after, tick)? == Some(finding.kind))
+}
+
+fn shown(
+    finding: &Finding,
+    data_dir: &Path,
+    scratch: &Path,
+    hang_after: Duration,
+    tick: &mut dyn FnMut(),
+) -> io::Result<Option<FindingKind>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let shown = runtime.block_on(async {
         let shown = shows(finding, data_dir, scratch, hang_after);
@@ -110,7 +147,5 @@ pub(super) fn comes_again(
             }
         }
     });
-    // A machine that is slow is no wrong result; an engine that breaks may do so in more than one way.
-    let wrong = |kind| kind == FindingKind::WrongResult;
-    Ok(shown.map_err(io::Error::other)?.is_some_and(|kind| wrong(kind) == wrong(finding.kind)))
+    shown.map_err(io::Error::other)
 }

@@ -17,8 +17,9 @@ use super::{breakage, learned};
 use crate::clock;
 use crate::config::{CASES_PER_BLOCK, CLOSING_MS, CampaignSpec, DEADLINE_GRACE_MS, STATE_EVERY_MS, millis};
 use crate::dbms::target::{Target, TargetError};
-use crate::triage::finding::{self, Finding, Fingerprint, FoundReport};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use crate::triage::finding::{self, Finding, FoundReport};
+use crate::triage::known::KnownBug;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,16 +50,24 @@ pub struct HuntEnvironment {
     pub workers: usize,
     /// How long a server that is not ours and ended under the hunt may take to come back.
     pub server_return_max: Duration,
+    /// Bugs that are known, which executors spend less time on.
+    pub known: Vec<KnownBug>,
+    /// Another target: what shows there too is no news.
+    pub against: Option<String>,
 }
 
 impl HuntPlan {
     /// What an executor is started with.
     pub(super) fn executor(&self, recorder: PathBuf, known: Vec<String>, time_left_ms: Option<u64>) -> ExecutorConfig {
-        let HuntEnvironment { data_dir, out_dir, .. } = self.environment.clone();
-        let environment = WorkerEnvironment { data_dir, out_dir, known, recorder, time_left_ms };
+        let HuntEnvironment { data_dir, out_dir, against, .. } = self.environment.clone();
+        let known_bugs = recorder.parent().map(|dir| dir.join(KNOWN_BUGS)).filter(|path| path.exists());
+        let environment = WorkerEnvironment { data_dir, out_dir, known, known_bugs, against, recorder, time_left_ms };
         ExecutorConfig { spec: self.spec.clone(), environment }
     }
 }
+
+/// The file beside the recorders with the bugs that are known.
+const KNOWN_BUGS: &str = "known-bugs.json";
 
 /// What a hunt did.
 #[derive(Debug)]
@@ -159,6 +168,12 @@ pub async fn hunt(
     let run_dir = occupied.run_dir.clone();
     let begun = fs::metadata(&run_dir).and_then(|made| made.modified());
     let begun = begun.map_err(|source| HuntError::Io { what: run_dir.display().to_string(), source })?;
+    if !plan.environment.known.is_empty() {
+        let path = run_dir.join(KNOWN_BUGS);
+        let text = serde_json::to_vec(&plan.environment.known).map_err(std::io::Error::other);
+        text.and_then(|text| fs::write(&path, text))
+            .map_err(|source| HuntError::Io { what: path.display().to_string(), source })?;
+    }
     let mut hunt = Hunt::new(plan, run_dir, progress, started)?;
     let error = hunt.run(&mut stop).await.err();
     Ok(hunt.end(error, begun).await)
@@ -674,18 +689,4 @@ impl<'a> Hunt<'a> {
         }
         Ok(())
     }
-}
-
-/// Findings by their fingerprints. The most frequent first, each with the smallest first.
-pub fn group(findings: &[FoundReport]) -> Vec<Vec<&FoundReport>> {
-    let mut groups: BTreeMap<Fingerprint, Vec<&FoundReport>> = BTreeMap::new();
-    for finding in findings {
-        groups.entry(finding.fingerprint()).or_default().push(finding);
-    }
-    let mut groups: Vec<_> = groups.into_values().collect();
-    for group in &mut groups {
-        group.sort_by_key(|finding| (finding.size, &finding.id));
-    }
-    groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
-    groups
 }

@@ -1,6 +1,6 @@
 //! The `caq` oracle: all members of a class return the same bag (Argus paper, section 6, Algorithm 2).
 
-use super::{Accepts, Case, Oracle, Registration, Setting, SharedCase, TestDatabase};
+use super::{Accepts, Case, Columns, Folded, Oracle, Registration, Setting, SharedCase, TestDatabase};
 use crate::caq::class::OracleClass;
 use crate::caq::instantiation::{Instantiation, TableInstantiation};
 use crate::caq::names::{PlaceholderKind, PlaceholderRequirement};
@@ -469,6 +469,78 @@ impl<'a> Case<'a> for CaqCase<'a> {
             Rc::new(Self { on: self.on, fills, members: self.members.clone() }) as SharedCase<'a>
         };
         self.on.simpler(part, &self.fills[part]).into_iter().map(with).collect()
+    }
+
+    fn pairs(&self) -> Vec<SharedCase<'a>> {
+        let of_class = |at: &usize| match self.members.iter().find(|(own, _)| own == at) {
+            Some(own) => Some(own.clone()),
+            // One that turns a switch is another case with each.
+            None => self.on.class.class.members[*at].switch.is_none().then_some((*at, None)),
+        };
+        let members: Vec<_> = self.on.class.members.iter().filter_map(of_class).collect();
+        let pairs =
+            members.iter().enumerate().flat_map(|(at, one)| members[at + 1..].iter().map(move |other| [one, other]));
+        let case = |pair: [&(usize, Option<Arc<Switch>>); 2]| {
+            let case = Self { on: self.on, fills: self.fills.clone(), members: pair.into_iter().cloned().collect() };
+            let mut program = Program::default();
+            case.program(&mut program);
+            let size: usize = program.steps().iter().map(|step| step.sql.sql().len()).sum();
+            let switched = case.members.iter().filter(|(_, switch)| switch.is_some()).count();
+            (switched, size, Rc::new(case) as SharedCase<'a>)
+        };
+        let mut pairs: Vec<_> = pairs.map(case).collect();
+        pairs.sort_by_key(|(switched, size, _)| (*switched, *size));
+        pairs.into_iter().map(|(_, _, case)| case).collect()
+    }
+
+    fn folded(&self, part: usize) -> Option<Folded<'a>> {
+        let CaqDatabase { class, database, .. } = self.on;
+        let names = &class.class.names;
+        let with = |fill| {
+            let mut fills = self.fills.clone();
+            fills[part] = fill;
+            Rc::new(Self { on: self.on, fills, members: self.members.clone() }) as SharedCase<'a>
+        };
+        match (&names.placeholders[part].kind, &self.fills[part]) {
+            (PlaceholderKind::Table { relation }, Instantiation::Table(fill)) => {
+                let info = &database.tables[*relation];
+                let plain = TableInstantiation::Name(info.name.clone());
+                let source = match fill {
+                    TableInstantiation::Name(name) if *name == info.name => return None,
+                    TableInstantiation::Name(name) => name.to_string(),
+                    TableInstantiation::Derived(query) | TableInstantiation::Cte { query, .. } => format!("({query})"),
+                };
+                let columns: Vec<Arc<str>> = info.columns.iter().map(|column| column.name.clone()).collect();
+                let query = format!("SELECT {} FROM {source} AS c", columns.join(", "));
+                let case = with(Instantiation::Table(plain));
+                Some(Folded { case, table: info.name.clone(), query, columns: Columns::All(columns) })
+            }
+            (PlaceholderKind::Expr { relation, ty }, fill) => {
+                if matches!(fill, Instantiation::Generated(Node::Column { .. } | Node::Literal(_))) {
+                    return None;
+                }
+                let table = database.tables[*relation].name.clone();
+                let plain = names.placeholders.iter().zip(&self.fills).all(|(placeholder, fill)| {
+                    match (&placeholder.kind, fill) {
+                        (
+                            PlaceholderKind::Table { relation: of },
+                            Instantiation::Table(TableInstantiation::Name(name)),
+                        ) => of != relation || *name == table,
+                        (PlaceholderKind::Table { relation: of }, _) => of != relation,
+                        (PlaceholderKind::Expr { .. }, _) => true,
+                    }
+                });
+                // The name says that the reducer may drop the column again.
+                let name = format!("{table}_f{part}");
+                let mut expr = String::new();
+                fill.render_expr("c", &mut expr);
+                let query = format!("SELECT ({expr}) FROM {table} AS c");
+                let declared = self.on.profile().declared(&ColumnType::Class(*ty)).to_owned();
+                let case = with(Instantiation::Generated(Node::Column { level: 0, name: name.as_str().into() }));
+                plain.then_some(Folded { case, table, query, columns: Columns::Further { name, declared } })
+            }
+            (PlaceholderKind::Table { .. }, _) => None,
+        }
     }
 
     fn assumptions(&self, _program: &Program, _steps: &[usize]) -> Vec<Assumption> {

@@ -35,6 +35,16 @@ pub trait Case<'a> {
     /// many steps and the same checks.
     fn smaller(&self, part: usize) -> Vec<SharedCase<'a>>;
 
+    /// Cases of two queries, between which a check of all of them must hold too, the shortest first.
+    fn pairs(&self) -> Vec<SharedCase<'a>> {
+        Vec::new()
+    }
+
+    /// The case with what a part computes as rows of a plain table.
+    fn folded(&self, _part: usize) -> Option<Folded<'a>> {
+        None
+    }
+
     /// What a step is an instance of, where that is no member of a class.
     fn context(&self, _step: &Step) -> Option<&str> {
         None
@@ -50,6 +60,31 @@ pub trait Case<'a> {
     fn only_subquery(&self) -> Option<usize> {
         None
     }
+}
+
+/// A case in which something computed became rows of a plain table.
+pub struct Folded<'a> {
+    /// The case, once the table has them.
+    pub case: SharedCase<'a>,
+    /// The table.
+    pub table: Arc<str>,
+    /// The query for the rows.
+    pub query: String,
+    /// Its columns.
+    pub columns: Columns,
+}
+
+/// Where rows become rows of a table.
+pub enum Columns {
+    /// In the place of all that the table has, in these columns.
+    All(Vec<Arc<str>>),
+    /// In a further column, of one value for each row in the order in which they were inserted.
+    Further {
+        /// Its name.
+        name: String,
+        /// Its type in the table's definition.
+        declared: String,
+    },
 }
 
 /// A case that several hold.

@@ -1,6 +1,7 @@
 //! The tree that a plan is.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// A query plan: an operator and its inputs, in the order in which the engine names them.
 ///
@@ -24,6 +25,12 @@ impl PlanTree {
     /// The number of operators, at least one; the |T| of the Argus paper, section 7.6.
     pub fn size(&self) -> usize {
         1 + self.children.iter().map(Self::size).sum::<usize>()
+    }
+
+    /// The labels of its operators, each once.
+    pub fn labels(&self) -> BTreeSet<&str> {
+        let below = self.children.iter().flat_map(Self::labels);
+        below.chain([self.label.as_str()]).collect()
     }
 }
 

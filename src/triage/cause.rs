@@ -1,78 +1,347 @@
-//! What a wrong result hangs on, by experiment: the optimizer switches that make it vanish, each turned alone.
+//! What a finding hangs on, by experiment.
+//!
+//! A wrong result has a reference where an optimizer switch makes the queries agree, or where another version of the engine
+//! does: of the query that is wrong, it says what is right. So that query can be cut freely, as long as it still differs from
+//! its reference. What is left is the *core*: the constructs that matter and hardly anything else, whatever oracle and class
+//! met the bug. It serves to tell bugs apart; what is reported stays the pair that must agree.
+//!
+//! Without a reference, constructs are taken out of the queries that disagree, each alone. That a finding vanishes counts;
+//! that it still shows says nothing, for the changed queries may differ by right.
 
+use super::blunt::Blunt;
+use super::features::features;
+use super::finding::{Finding, FindingQuery};
+use super::neutral::{NEUTRAL, neutralised};
+use crate::compare::{Comparison, Row, compare};
 use crate::dbms::Connection;
-use crate::interpret::{Verdict, run};
-use crate::program::{Check, Step};
+use crate::interpret::{self, StepResult, Verdict, run};
+use crate::program::{Check, Step, Text};
 use crate::sql::profile::{Profile, Switch};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The names of the switches under which the queries agree, on a database made afresh for each. A finding whose own
-/// queries turn switches hangs on these.
-///
-/// `tick` is called before each experiment.
-pub fn cured_by<'a>(
-    connection: &mut dyn Connection,
-    profile: &Profile,
-    statements: &[String],
-    (steps, checks): (&[Step], &[Check]),
-    switches: impl IntoIterator<Item = &'a Arc<Switch>>,
-    tick: &mut dyn FnMut(),
-) -> Vec<String> {
-    let own: Vec<String> = steps.iter().filter_map(|step| Some(step.switch.as_ref()?.name.clone())).collect();
-    if !own.is_empty() {
-        return own;
-    }
-    let mut cures = |switch: &&Arc<Switch>| {
-        tick();
-        let switched: Vec<Step> =
-            steps.iter().map(|step| Step { switch: Some((*switch).clone()), ..step.clone() }).collect();
-        run(connection, profile, statements, &switched, checks).0 == Verdict::Holds
-    };
-    switches.into_iter().filter(|switch| cures(switch)).map(|switch| switch.name.clone()).collect()
+/// What was seen of what a finding hangs on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cause {
+    /// The position of the query that is wrong, where an experiment shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wrong: Option<usize>,
+    /// How that is known, in words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub known_by: String,
+    /// The query that is wrong, with nothing left that does not matter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub core: Option<Core>,
+    /// Constructs without which it vanishes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
+    /// Constructs of the case without which it still shows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shows_without: Vec<String>,
+    /// Operators of the plans that only one of the two queries that disagree has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plans: Vec<String>,
+    /// The core, or else statements and queries, without names and values.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub shape: String,
+    /// What the engine said, without names and values.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// The last version of those tried in a row from the finding's own on that shows it, and the first that does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fixed: Option<Fixed>,
+    /// Another target on which it shows too, if the hunt had one to compare with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub also_on: Option<String>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::catalogue;
-    use crate::config::STATEMENT_LIMITS;
-    use crate::dbms::sqlite::Sqlite;
-    use crate::program::Relation;
+/// Where a finding was seen to be fixed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Fixed {
+    /// The last version that shows it.
+    pub last_bad: String,
+    /// The first after it that does not; none if the newest that was tried still shows it.
+    pub first_good: Option<String>,
+}
 
-    fn all_equal(steps: &[Step]) -> [Check; 1] {
-        [Check { relation: Relation::EqualBag, steps: (0..steps.len()).collect() }]
+/// A query that differs from its reference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Core {
+    /// Statements that make its database.
+    pub statements: Vec<String>,
+    /// Statements before it, which it looks at the effect of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<String>,
+    /// Its text.
+    pub sql: String,
+    /// What it is right with: a switch, or another version.
+    pub reference: String,
+    /// The switches with which it is right, each turned alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switches: Vec<String>,
+}
+
+impl Core {
+    /// Its texts.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.statements.iter().chain(&self.before).map(String::as_str).chain([self.sql.as_str()])
+    }
+}
+
+/// What it takes to do experiments.
+pub struct Laboratory<'a> {
+    /// The connection; its database is replaced for each experiment.
+    pub connection: &'a mut dyn Connection,
+    /// The dialect.
+    pub profile: &'a Profile,
+    /// Another version of the engine, with its name.
+    pub reference: Option<(String, &'a mut dyn Connection)>,
+    /// The switches that there are.
+    pub switches: Vec<Arc<Switch>>,
+    /// Called before each experiment; whether there is time for it.
+    pub tick: &'a mut dyn FnMut() -> bool,
+}
+
+/// What says what is right.
+enum Judge {
+    Switch(Arc<Switch>),
+    /// The other version.
+    Version(String),
+}
+
+/// Switches that turn everything off. Of a finding that another one cures they say nothing.
+pub(super) const EVERYTHING: [&str; 2] = ["all-optimizations-off", "optimizer-off"];
+
+/// Cuts that a core may cost.
+const CORE_ATTEMPTS: usize = 600;
+
+impl Laboratory<'_> {
+    /// Does the experiments on a wrong result: the switches that cure it, and what else it hangs on.
+    pub fn examine(&mut self, finding: &Finding) -> (Vec<String>, Cause) {
+        let steps: Vec<Step> = finding.queries.iter().map(|query| query.step.clone()).collect();
+        let checks = finding.checks();
+        let mut cause = Cause::default();
+        let (_, plain) = self.run(&finding.statements, &steps, &checks);
+        // With what they were filled with, so that each can be looked at by itself.
+        let settled = settled(self.profile, &steps, &plain);
+        let (mut cures, mut judge) = (Vec::new(), None);
+        // Those that turn off one thing come first: they say more.
+        let mut switches = self.switches.clone();
+        switches.sort_by_key(|switch| EVERYTHING.contains(&switch.name.as_str()));
+        for switch in switches {
+            if self.run(&finding.statements, &under(&steps, &switch), &checks).0 != Verdict::Holds {
+                continue;
+            }
+            cures.push(switch.name.clone());
+            if judge.is_none() {
+                let (_, results) = self.run(&finding.statements, &under(&settled, &switch), &[]);
+                let changed = changed(&settled, &plain, &results);
+                if !changed.is_empty() {
+                    let why = format!("its result changes with {}, and then the queries agree", switch.name);
+                    judge = Some((Judge::Switch(switch), changed, why));
+                }
+            }
+        }
+        cures.extend(steps.iter().filter_map(|step| Some(step.switch.as_ref()?.name.clone())));
+        cures.sort();
+        cures.dedup();
+        if let (None, Some(name)) = (&judge, self.version())
+            && let Some(results) = self.on_reference(finding, &steps, &checks, &settled)
+        {
+            let changed = changed(&settled, &plain, &results);
+            let why = format!("{name} returns something else for it, and there the queries agree");
+            judge = (!changed.is_empty()).then_some((Judge::Version(name), changed, why));
+        }
+        if let Some((judge, changed, why)) = judge {
+            if let [one] = changed.as_slice() {
+                (cause.wrong, cause.known_by) = (Some(*one), why);
+            }
+            let shortest = changed.into_iter().min_by_key(|at| settled[*at].sql.sql().len());
+            cause.core = shortest.and_then(|at| self.core(finding, &settled[at], &judge));
+        }
+        match &cause.core {
+            Some(core) => {
+                cause.needs = features(core.texts());
+                cause.shows_without = finding.features.iter().filter(|f| !cause.needs.contains(f)).cloned().collect();
+            }
+            None => cause.needs = self.needs(finding, &steps, &checks),
+        }
+        (cures, cause)
     }
 
-    #[test]
-    fn the_switch_that_cures_is_named() {
-        // tests/known-bugs/sqlite-null-column-of-a-view-used-twice.slt. When the linked SQLite has it no more, another one.
-        let statements = ["CREATE VIEW v AS SELECT 1 AS x, 'a' AS y UNION ALL SELECT 2, NULL".to_owned()];
-        let one = "SELECT l.x, r.y FROM v AS l JOIN v AS r ON l.x = r.x";
-        let other = format!("{one} WHERE l.y IS l.y");
-        let mut connection = Sqlite::linked(STATEMENT_LIMITS).expect("opens");
-        let profile = catalogue::profile("sqlite").expect("a profile");
-        let switches: Vec<Arc<Switch>> = profile.switches.iter().cloned().map(Arc::new).collect();
-        let steps = [Step::query(one), Step::query(other)];
-        let case = (&steps[..], &all_equal(&steps)[..]);
-        let cures = cured_by(&mut connection, &profile, &statements, case, &switches, &mut || {});
-        assert_eq!(cures, ["all-optimizations-off"]);
-        // The switch that is part of the case needs no experiment.
-        let steps = [Step::query(one), Step { switch: switches.first().cloned(), ..Step::query(one) }];
-        let case = (&steps[..], &all_equal(&steps)[..]);
-        let cures = cured_by(&mut connection, &profile, &statements, case, [], &mut || {});
-        assert_eq!(cures, ["all-optimizations-off"]);
+    fn run(&mut self, statements: &[String], steps: &[Step], checks: &[Check]) -> (Verdict, Vec<StepResult>) {
+        (self.tick)();
+        run(self.connection, self.profile, statements, steps, checks)
     }
 
-    #[test]
-    fn what_never_agrees_has_no_cure() {
-        let mut connection = Sqlite::linked(STATEMENT_LIMITS).expect("opens");
-        let profile = catalogue::profile("sqlite").expect("a profile");
-        let statements = ["CREATE TABLE t(a INT)".to_owned(), "INSERT INTO t VALUES (1)".to_owned()];
-        let mut tried = 0;
-        let steps = [Step::query("SELECT a FROM t"), Step::query("SELECT 2")];
-        let switches: Vec<Arc<Switch>> = profile.switches.iter().cloned().map(Arc::new).collect();
-        let case = (&steps[..], &all_equal(&steps)[..]);
-        let cures = cured_by(&mut connection, &profile, &statements, case, &switches, &mut || tried += 1);
-        assert!(cures.is_empty() && tried == profile.switches.len() && tried > 5, "{cures:?} {tried}");
+    fn version(&self) -> Option<String> {
+        self.reference.as_ref().map(|(name, _)| name.clone())
+    }
+
+    /// What each query by itself returns on the other version, if the queries agree there.
+    fn on_reference(
+        &mut self,
+        finding: &Finding,
+        steps: &[Step],
+        checks: &[Check],
+        settled: &[Step],
+    ) -> Option<Vec<StepResult>> {
+        (self.tick)();
+        let (_, connection) = self.reference.as_mut()?;
+        let (verdict, _) = run(*connection, self.profile, &finding.statements, steps, checks);
+        let agree = verdict == Verdict::Holds;
+        agree.then(|| run(*connection, self.profile, &finding.statements, settled, &[]).1)
+    }
+
+    /// Constructs without which a finding vanishes.
+    fn needs(&mut self, finding: &Finding, steps: &[Step], checks: &[Check]) -> Vec<String> {
+        let mut needs = Vec::new();
+        for construct in NEUTRAL {
+            if let Some((statements, steps)) = neutralised(construct, &finding.statements, steps)
+                && self.run(&statements, &steps, checks).0 == Verdict::Holds
+            {
+                needs.push(construct.to_string());
+            }
+        }
+        needs
+    }
+
+    /// Cuts the query that is wrong as far as it still differs from its reference.
+    fn core(&mut self, finding: &Finding, wrong: &Step, judge: &Judge) -> Option<Core> {
+        // A parameter has no text of its own.
+        if wrong.texts().any(|text| !text.holes().is_empty()) || !wrong.parameters.is_empty() {
+            return None;
+        }
+        let refused = finding.refused.as_deref().unwrap_or_default();
+        let statements = finding.statements.iter().enumerate().filter(|(at, _)| !refused.contains(at));
+        let statements = statements.map(|(_, statement)| statement.clone()).collect();
+        let mut core = Finding { queries: vec![FindingQuery::from(wrong.clone())], statements, ..finding.clone() };
+        let order = Order::of(&core);
+        let mut shows = |candidate: &Finding| order.is_kept(candidate) && self.differs(candidate, judge);
+        if !shows(&core) {
+            return None;
+        }
+        Blunt { shows: &mut shows, attempts: CORE_ATTEMPTS }.reduce(&mut core);
+        let statements = core.statements.clone();
+        let step = core.queries.pop()?.step;
+        let right = self.right(&statements, &step, judge)?;
+        let mut switches = Vec::new();
+        for switch in self.switches.clone() {
+            let switched = under(std::slice::from_ref(&step), &switch);
+            if self.rows(&statements, &switched[0]).is_some_and(|rows| compare(&rows, &right) == Comparison::Equal) {
+                switches.push(switch.name.clone());
+            }
+        }
+        Some(Core {
+            statements,
+            before: step.before.iter().map(ToString::to_string).collect(),
+            sql: step.sql.to_string(),
+            reference: match judge {
+                Judge::Switch(switch) => switch.name.clone(),
+                Judge::Version(name) => name.clone(),
+            },
+            switches,
+        })
+    }
+
+    fn differs(&mut self, candidate: &Finding, judge: &Judge) -> bool {
+        let Some(step) = candidate.queries.first().map(|query| query.step.clone()) else { return false };
+        let Some(rows) = self.rows(&candidate.statements, &step) else { return false };
+        let right = self.right(&candidate.statements, &step, judge);
+        right.is_some_and(|right| compare(&rows, &right) != Comparison::Equal)
+    }
+
+    /// What a query returns.
+    fn rows(&mut self, statements: &[String], step: &Step) -> Option<Vec<Row>> {
+        if !(self.tick)() {
+            return None;
+        }
+        rows(self.connection, self.profile, statements, step)
+    }
+
+    /// What it returns where it is right.
+    fn right(&mut self, statements: &[String], step: &Step, judge: &Judge) -> Option<Vec<Row>> {
+        match judge {
+            Judge::Switch(switch) => self.rows(statements, &under(std::slice::from_ref(step), switch)[0]),
+            Judge::Version(_) => {
+                let (_, connection) = self.reference.as_mut()?;
+                rows(*connection, self.profile, statements, step)
+            }
+        }
+    }
+}
+
+fn rows(connection: &mut dyn Connection, profile: &Profile, statements: &[String], step: &Step) -> Option<Vec<Row>> {
+    let failed = interpret::make(connection, statements).ok()?;
+    if !failed.is_empty() {
+        return None;
+    }
+    interpret::rows(connection, profile, step, &|_| None).ok()
+}
+
+/// The steps under a switch. Those that turn one themselves keep it.
+fn under(steps: &[Step], switch: &Arc<Switch>) -> Vec<Step> {
+    let under = |step: &Step| match step.switch {
+        Some(_) => step.clone(),
+        None => Step { switch: Some(switch.clone()), ..step.clone() },
+    };
+    steps.iter().map(under).collect()
+}
+
+/// The steps with what their holes were filled with, as far as that is known.
+fn settled(profile: &Profile, steps: &[Step], results: &[StepResult]) -> Vec<Step> {
+    let rows = |at: usize| results.get(at)?.rows();
+    let fill = |text: &mut Text| {
+        if let Ok(filled) = text.filled(profile, rows) {
+            *text = Text::from(filled.into_owned());
+        }
+    };
+    let mut settled = steps.to_vec();
+    for step in &mut settled {
+        step.before.iter_mut().chain([&mut step.sql]).chain(&mut step.after).for_each(fill);
+    }
+    settled
+}
+
+/// The steps whose rows are others in two runs. Those that turn a switch are not looked at.
+fn changed(steps: &[Step], plain: &[StepResult], now: &[StepResult]) -> Vec<usize> {
+    let rows = |results: &[StepResult], at: usize| results.get(at).and_then(StepResult::rows).map(<[Row]>::to_vec);
+    let is_other = |at: &usize| match (rows(plain, *at), rows(now, *at)) {
+        (Some(before), Some(after)) => compare(&before, &after) != Comparison::Equal,
+        _ => false,
+    };
+    (0..steps.len()).filter(|at| steps[*at].switch.is_none()).filter(is_other).collect()
+}
+
+/// What decides which rows a query returns where its text leaves it open: what is cut must not take away from that, or the
+/// query may differ from its reference by right.
+#[derive(Debug, PartialEq, Eq)]
+struct Order {
+    orders: usize,
+    groups: usize,
+    limits: usize,
+    aggregates: bool,
+}
+
+impl Order {
+    fn of(finding: &Finding) -> Self {
+        let text = finding.queries.iter().flat_map(|query| query.step.texts()).map(Text::sql);
+        let text = text.collect::<Vec<_>>().join(" ").to_ascii_lowercase();
+        let views: String = finding.statements.iter().filter(|s| s.starts_with("CREATE VIEW")).cloned().collect();
+        let text = format!("{text} {}", views.to_ascii_lowercase());
+        let count = |what: &str| text.matches(what).count();
+        let calls = ["count(", "sum(", "min(", "max(", "avg(", "total(", "group_concat(", "string_agg("];
+        Self {
+            orders: count("order by"),
+            groups: count("group by"),
+            limits: count("limit "),
+            aggregates: calls.iter().any(|call| text.contains(call)),
+        }
+    }
+
+    fn is_kept(&self, candidate: &Finding) -> bool {
+        let now = Self::of(candidate);
+        (now.limits == 0 || now.orders == self.orders) && (!now.aggregates || now.groups == self.groups)
     }
 }

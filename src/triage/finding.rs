@@ -3,15 +3,18 @@
 //! A finding is a directory of plain files: `case.json` has everything, `repro.sql` runs in the engine's own shell and
 //! `report.md` is for people ([`report`](super::report)). The directory appears at once, by a rename, so that a kill leaves no half of one.
 
+use super::cause::Cause;
+use super::features::features;
+pub use super::fingerprint::Fingerprint;
+use super::shape::shape;
 use crate::dbms::ErrorClass;
 use crate::digest::Digest;
 use crate::interpret::StepResult;
 use crate::plan::PlanTree;
-use crate::program::{Check, Relation, Step};
+use crate::program::{Check, Relation, Step, Text};
 use crate::sql::error::in_general;
 use crate::sql::profile::Profile;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -107,21 +110,6 @@ pub struct FoundReport {
     pub size: usize,
 }
 
-/// What findings of one bug have in common, as far as is known. Those with the same one are taken for one bug, everywhere.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Fingerprint {
-    /// What kind of failure they are.
-    pub kind: String,
-    /// What makes them vanish, what the engine said, or the class.
-    pub cause: String,
-}
-
-impl fmt::Display for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.kind, self.cause)
-    }
-}
-
 /// Characters of a message that tell bugs apart.
 const MESSAGE_LENGTH_MAX: usize = 120;
 
@@ -170,6 +158,9 @@ pub struct Finding {
     /// The optimizer switches that make a wrong result vanish, each turned alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cured_by: Vec<String>,
+    /// What else it hangs on, as far as experiments showed.
+    #[serde(default)]
+    pub cause: Cause,
     /// Whether the case was reduced.
     pub reduced: bool,
     /// Positions of the statements that failed where it was found, as a row does that a key keeps out. Where it is not
@@ -203,6 +194,39 @@ impl Finding {
         self.id = digest.hex(12);
     }
 
+    /// Notes what follows from what is known of it: its shape, what the engine said, and how the plans differ.
+    pub fn conclude(&mut self) {
+        self.cause.shape = match &self.cause.core {
+            Some(core) => shape(core.texts()),
+            None => shape(self.texts()),
+        };
+        if self.kind != FindingKind::WrongResult && self.reduced {
+            self.cause.needs = features(self.texts());
+        }
+        self.cause.message = self.said().unwrap_or_default();
+        let rows = |at: usize| self.queries.get(at)?.result.rows();
+        let pair = self.checks().iter().find_map(|check| check.violation(rows));
+        let labels = |at: usize| self.queries.get(at)?.plan.as_ref().map(PlanTree::labels);
+        if let Some((one, other)) = pair.and_then(|(one, other)| Some((labels(one)?, labels(other)?))) {
+            self.cause.plans = one.symmetric_difference(&other).map(|label| (*label).to_owned()).collect();
+        }
+    }
+
+    /// Its statements and queries, with what stands around these.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let of_queries = self.queries.iter().flat_map(|query| query.step.texts()).map(Text::sql);
+        self.statements.iter().map(String::as_str).chain(of_queries)
+    }
+
+    /// What the engine said where it broke, without names and values.
+    fn said(&self) -> Option<String> {
+        let said = self.queries.iter().rev().find_map(|query| match &query.result {
+            StepResult::Error(error) if error.class.is_finding() => Some(in_general(&error.message)),
+            _ => None,
+        });
+        said.filter(|said| !said.is_empty()).map(|said| said.chars().take(MESSAGE_LENGTH_MAX).collect())
+    }
+
     /// Bytes of its statements and queries.
     pub fn size(&self) -> usize {
         self.statements.iter().map(String::len).chain(self.queries.iter().map(FindingQuery::size)).sum()
@@ -219,20 +243,6 @@ impl Finding {
             cause: self.fingerprint().cause,
             size: self.size(),
         }
-    }
-
-    /// What it has in common with other findings of the same bug: what cures it, what the engine said, or else the class.
-    pub fn fingerprint(&self) -> Fingerprint {
-        let said = self.queries.iter().rev().find_map(|query| match &query.result {
-            StepResult::Error(error) if error.class.is_finding() => Some(in_general(&error.message)),
-            _ => None,
-        });
-        let cause = match said.filter(|said| !said.is_empty() && self.kind != FindingKind::WrongResult) {
-            _ if !self.cured_by.is_empty() => format!("right with {}", self.cured_by.join(", ")),
-            Some(said) => said.chars().take(MESSAGE_LENGTH_MAX).collect(),
-            None => self.class.clone(),
-        };
-        Fingerprint { kind: self.kind.to_string(), cause }
     }
 
     /// What must hold between the results of its queries.
@@ -263,6 +273,20 @@ impl Finding {
             other => other?,
         }
         Ok(dir)
+    }
+}
+
+impl Finding {
+    /// Writes what became known of a finding since into its directory, `dir`.
+    pub fn rewrite(&self, dir: &Path, profile: &Profile) -> io::Result<()> {
+        let parent = dir.parent().unwrap_or(Path::new("."));
+        let json = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
+        for (name, text) in [("report.md", self.report_md(profile, parent)), ("case.json", json + "\n")] {
+            let temporary = dir.join(format!(".{name}-{}", std::process::id()));
+            fs::write(&temporary, text)?;
+            fs::rename(&temporary, dir.join(name))?;
+        }
+        Ok(())
     }
 }
 
@@ -426,6 +450,7 @@ pub(super) mod tests {
             fillings: Vec::new(),
             features: Vec::new(),
             cured_by: Vec::new(),
+            cause: Cause::default(),
             reduced: true,
             refused: None,
             runs: Vec::new(),

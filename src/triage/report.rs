@@ -1,5 +1,6 @@
 //! A finding in words: the script for the engine's own shell, and the report for people.
 
+use super::cause::Cause;
 use super::finding::{Finding, FindingKind, FindingQuery, SeenRun, shell_word};
 use crate::interpret::StepResult;
 use crate::plan::diff::diff;
@@ -153,6 +154,7 @@ impl Finding {
         ] {
             let _ = writeln!(out, "| {name} | {value} |");
         }
+        out.push_str(&self.cause_md());
         let runs = self.run_lines();
         if !runs.is_empty() {
             let _ = write!(out, "\n## What each run returned\n\n```\n{}\n```\n", runs.join("\n"));
@@ -192,6 +194,46 @@ impl Finding {
         }
         let _ = write!(out, "\nShow it again: `caqtus bug replay {} --findings {}`.\n", self.id, shell_word(findings));
         out
+    }
+
+    /// What is known of what it hangs on.
+    pub(super) fn cause_md(&self) -> String {
+        let Cause { wrong, known_by, core, needs, shows_without, plans, shape: _, message, fixed, also_on } =
+            &self.cause;
+        let mut lines = Vec::new();
+        if let Some(wrong) = wrong {
+            lines.push(format!("* Query {} is wrong: {known_by}.", wrong + 1));
+        }
+        if !self.cured_by.is_empty() {
+            lines.push(format!("* The queries agree with {}, each turned alone.", self.cured_by.join(", ")));
+        }
+        for (what, list) in
+            [("It needs", needs), ("It shows without", shows_without), ("Only one of the plans has", plans)]
+        {
+            if !list.is_empty() {
+                lines.push(format!("* {what}: {}.", list.join(", ")));
+            }
+        }
+        if !message.is_empty() {
+            lines.push(format!("* The engine said: {message}"));
+        }
+        if let Some(target) = also_on {
+            lines.push(format!("* It shows on {target} too."));
+        }
+        if let Some(fixed) = fixed {
+            lines.push(match &fixed.first_good {
+                Some(good) => format!("* {} shows it, {good} does not any more.", fixed.last_bad),
+                None => format!("* {} shows it, the newest that was tried.", fixed.last_bad),
+            });
+        }
+        if let Some(core) = core {
+            let script: String = core.texts().flat_map(|text| [text, ";\n"]).collect();
+            lines.push(format!(
+                "* Cut down to what matters, this returns something else with {}:\n\n```sql\n{script}```",
+                core.reference
+            ));
+        }
+        if lines.is_empty() { String::new() } else { format!("\n## Cause\n\n{}\n", lines.join("\n")) }
     }
 
     /// How the plans of two queries that disagree differ, where both are known and do.

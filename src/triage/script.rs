@@ -257,7 +257,7 @@ pub fn gave(outcome: &Outcome) -> Vec<String> {
 
 impl Versions {
     /// Reads `A to B, C (what else there is to say)`, or `none` and why.
-    fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let list = text.split(" (").next().unwrap_or_default();
         if list.split(' ').next() == Some("none") {
             return Ok(Self::default());

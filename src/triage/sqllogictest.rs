@@ -4,10 +4,48 @@
 use super::finding::Finding;
 use crate::interpret::StepResult;
 use crate::program::{Relation, Step, Text};
-use crate::sql::profile::Profile;
+use crate::sql::profile::{Profile, Wire};
 use std::fmt::Write as _;
 
+/// Whose runner is to read a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Style {
+    /// SQLite's own, of the sqllogictest project.
+    Sqlite,
+    /// `unittest` of DuckDB.
+    Duckdb,
+    /// `sqllogictest-rs`, which speaks PostgreSQL's protocol.
+    Postgres,
+}
+
+impl Style {
+    /// That of an engine; for one that has none, PostgreSQL's.
+    pub fn of(wire: Wire) -> Self {
+        match wire {
+            Wire::Sqlite => Self::Sqlite,
+            Wire::Duckdb => Self::Duckdb,
+            Wire::Postgres | Wire::Mysql | Wire::Python => Self::Postgres,
+        }
+    }
+}
+
 impl Finding {
+    /// A regression test of it in the form of a runner.
+    pub fn regression_test(&self, profile: &Profile, style: Style) -> String {
+        let script = self.sqllogictest(profile);
+        match style {
+            Style::Sqlite => format!("hash-threshold 0\n\n{script}"),
+            Style::Duckdb => {
+                let name = format!("test/sql/caqtus/{}.test", self.id);
+                let about = format!("{}, {}", self.kind, self.fingerprint().cause);
+                format!(
+                    "# name: {name}\n# description: {about}\n# group: [caqtus]\n\nstatement ok\nPRAGMA enable_verification\n\n{script}"
+                )
+            }
+            Style::Postgres => script,
+        }
+    }
+
     /// The script. What has no place in that form, such as a parameter that is bound or a relation other than equality, is
     /// said in a comment.
     pub fn sqllogictest(&self, profile: &Profile) -> String {

@@ -205,6 +205,8 @@ async fn plan(service: &Shared, begin: &Begin, out_dir: &Path) -> anyhow::Result
         out_dir: out_dir.to_path_buf(),
         workers: request.workers.map_or_else(cores, usize::from),
         server_return_max: Duration::from_millis(SERVER_RETURN_MS),
+        known: Vec::new(),
+        against: None,
     };
     Ok(HuntPlan { spec, environment, resume })
 }

@@ -3,6 +3,7 @@
 //! A finding is run on the installed versions after the target; the first of them that does not show it names the fix.
 //! Findings with one fix are likely one bug, and a list of known bugs says which ones have that fix.
 
+use crate::app::campaign::bugs;
 use crate::app::finding::seen_on;
 use crate::config::{CampaignSpec, SERVER_RETURN_MS, STATEMENT_LIMITS, millis};
 use crate::dbms::install::{EngineStore, version_key};
@@ -11,7 +12,9 @@ use crate::hunt::protocol::Ready;
 use crate::hunt::stats::Stats;
 use crate::hunt::supervisor::{HuntEnvironment, HuntPlan, Progress, hunt};
 use crate::triage::bisect::VersionSearch;
+use crate::triage::cause::Fixed;
 use crate::triage::finding;
+use crate::triage::group::Bug;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,8 +83,60 @@ pub(super) struct Outcome {
     pub(super) known: usize,
     /// Those of them that have a fix in common with a finding.
     pub(super) matched: usize,
+    /// How well findings are grouped into bugs at once.
+    pub(super) at_once: Grouping,
+    /// The same when it is known what versions do with each.
+    pub(super) with_versions: Grouping,
+    /// Statements of a reduced finding, the median.
+    pub(super) statements: usize,
+    /// Characters of a query of one, the median.
+    pub(super) query: usize,
     /// The fixes.
     pub(super) fixes: Vec<Fix>,
+}
+
+/// How well groups fit what is known: findings that different versions fixed are of different bugs, and so are findings of
+/// different kinds. Bugs that one version fixed count as one here, so groups may be better than this says.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct Grouping {
+    /// Groups: what somebody gets to read.
+    pub(super) reports: usize,
+    /// Distinct bugs.
+    pub(super) distinct: usize,
+    /// Distinct bugs of which no group has most of its findings: nobody gets to read of them.
+    pub(super) lost: usize,
+    /// Of pairs of findings in one group, the share that is of one bug.
+    pub(super) precision: f64,
+    /// Of pairs of findings of one bug, the share that is in one group.
+    pub(super) recall: f64,
+}
+
+impl Grouping {
+    /// Compares the groups of findings with their bugs: for each finding the number of its group and of its bug.
+    fn new(findings: &[(usize, usize)]) -> Self {
+        let groups: BTreeSet<usize> = findings.iter().map(|(group, _)| *group).collect();
+        let bugs: BTreeSet<usize> = findings.iter().map(|(_, bug)| *bug).collect();
+        let main = |group: &usize| {
+            let count = |bug: &&usize| findings.iter().filter(|(of, is)| of == group && is == *bug).count();
+            bugs.iter().max_by_key(count).copied()
+        };
+        let told: BTreeSet<usize> = groups.iter().filter_map(main).collect();
+        // For each pair, whether it has one group, and one bug.
+        let pairs: Vec<(bool, bool)> = (0..findings.len())
+            .flat_map(|at| findings[at + 1..].iter().map(move |other| (findings[at], *other)))
+            .map(|(one, other)| (one.0 == other.0, one.1 == other.1))
+            .collect();
+        let both = pairs.iter().filter(|pair| **pair == (true, true)).count();
+        #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+        let share = |all: usize| if all == 0 { 1.0 } else { both as f64 / all as f64 };
+        Self {
+            reports: groups.len(),
+            distinct: bugs.len(),
+            lost: bugs.len() - told.len(),
+            precision: share(pairs.iter().filter(|(group, _)| *group).count()),
+            recall: share(pairs.iter().filter(|(_, bug)| *bug).count()),
+        }
+    }
 }
 
 /// Hunts and attributes.
@@ -106,14 +161,18 @@ pub(super) fn measure(plan: &Plan) -> anyhow::Result<Outcome> {
         out_dir: plan.out.clone(),
         workers: plan.workers,
         server_return_max: Duration::from_millis(SERVER_RETURN_MS),
+        known: Vec::new(),
+        against: None,
     };
     let hunt_plan = HuntPlan { spec, environment, resume: false };
     // Kept open, so that only the time ends the hunt.
     let (_stop, stopped) = mpsc::channel(1);
     let summary = runtime.block_on(async { hunt(hunt_plan, &mut Notes, stopped).await })?.whole()?;
     let mut fixes: BTreeMap<(Vec<u64>, String), Fix> = BTreeMap::new();
-    let found = finding::list(&plan.out)?;
-    for (dir, finding) in &found {
+    let mut found = finding::list(&plan.out)?;
+    let at_once = bugs(&found, &plan.out, &[], &engine)?;
+    let mut truth: BTreeMap<(String, String, Option<String>), Vec<String>> = BTreeMap::new();
+    for (dir, finding) in &mut found {
         // Only versions after the target: what an older one lacks says nothing about a fix.
         let later = &versions[bad..];
         let mut search = VersionSearch::new(later, 0);
@@ -122,6 +181,9 @@ pub(super) fn measure(plan: &Plan) -> anyhow::Result<Outcome> {
         }
         let span = search.end();
         let key = (version_key(&span.last_bad), span.first_good.clone().unwrap_or_default());
+        finding.cause.fixed = Some(Fixed { last_bad: span.last_bad.clone(), first_good: span.first_good.clone() });
+        let bug = (finding.kind.to_string(), span.last_bad.clone(), span.first_good.clone());
+        truth.entry(bug).or_default().push(finding.id.clone());
         let fix = fixes.entry(key).or_insert_with(|| Fix {
             last_bad: span.last_bad,
             first_good: span.first_good,
@@ -132,6 +194,18 @@ pub(super) fn measure(plan: &Plan) -> anyhow::Result<Outcome> {
         fix.findings.push(finding.id.clone());
         fix.classes.insert(finding.class.clone());
     }
+    let with_versions = bugs(&found, &plan.out, &[], &engine)?;
+    let truth: Vec<Vec<String>> = truth.into_values().collect();
+    let grouping = |groups: &[Bug]| {
+        let place = |all: &[Vec<String>], id: &String| all.iter().position(|ids| ids.contains(id)).unwrap_or_default();
+        let groups: Vec<Vec<String>> = groups.iter().map(|bug| bug.members.clone()).collect();
+        let both: Vec<_> = found.iter().map(|(_, one)| (place(&groups, &one.id), place(&truth, &one.id))).collect();
+        Grouping::new(&both)
+    };
+    let reduced = || found.iter().map(|(_, finding)| finding).filter(|finding| finding.reduced);
+    let statements = median(reduced().map(|finding| finding.statements.len()).collect());
+    let queries = reduced().flat_map(|finding| &finding.queries);
+    let query = median(queries.map(|query| query.step.sql.to_string().chars().count()).collect());
     let known = known_bugs(plan.list.as_deref(), &version)?;
     for fix in fixes.values_mut() {
         let after = version_key(&fix.last_bad);
@@ -157,8 +231,18 @@ pub(super) fn measure(plan: &Plan) -> anyhow::Result<Outcome> {
         distinct: fixes.len(),
         known: known.len(),
         matched: matched.len(),
+        at_once: grouping(&at_once),
+        with_versions: grouping(&with_versions),
+        statements,
+        query,
         fixes: fixes.into_values().collect(),
     })
+}
+
+/// The middle one of some numbers, 0 of none.
+fn median(mut numbers: Vec<usize>) -> usize {
+    numbers.sort_unstable();
+    numbers.get(numbers.len() / 2).copied().unwrap_or_default()
 }
 
 /// The known bugs that a version has, one for each group.
@@ -186,5 +270,29 @@ impl Progress for Notes {
     fn update(&mut self, _: &Stats, _: usize, _: Duration) {}
     fn note(&mut self, message: &str) {
         eprintln!("{message}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grouping_is_as_good_as_its_pairs() {
+        let is = |findings: &[(usize, usize)],
+                  (reports, distinct, lost): (usize, usize, usize),
+                  precision: f64,
+                  recall: f64| {
+            assert_eq!(
+                Grouping::new(findings),
+                Grouping { reports, distinct, lost, precision, recall },
+                "{findings:?}"
+            );
+        };
+        is(&[], (0, 0, 0), 1.0, 1.0);
+        is(&[(0, 0), (0, 0), (1, 1)], (2, 2, 0), 1.0, 1.0);
+        is(&[(0, 0), (1, 0), (2, 1)], (3, 2, 0), 1.0, 0.0);
+        is(&[(0, 0), (0, 0), (0, 1)], (1, 2, 1), 1.0 / 3.0, 1.0);
+        assert_eq!((median(vec![3, 1, 2]), median(Vec::new())), (2, 0));
     }
 }

@@ -115,6 +115,8 @@ enum BenchCommand {
         common: Common,
     },
     /// How many distinct bugs a hunt finds on an old version, counted by the installed version that fixed them
+    ///
+    /// And how well its findings are grouped into bugs, and reduced.
     #[command(
         after_help = "Example: caqtus bench known-bugs --dbms sqlite@3.28.0 --for 10m --list known-bugs/sqlite.jsonl"
     )]
@@ -273,6 +275,14 @@ fn print_known_bugs(outcome: &known_bugs::Outcome, json: bool) -> anyhow::Result
         outcome.matched,
         outcome.known
     );
+    for (what, grouping) in [("at once", &outcome.at_once), ("with versions", &outcome.with_versions)] {
+        let known_bugs::Grouping { reports, distinct, lost, precision, recall } = grouping;
+        println!(
+            "  reports {what}: {reports} of {distinct} distinct bugs, {lost} of them lost; pairs: precision {precision:.2}, recall \
+             {recall:.2}"
+        );
+    }
+    println!("  median: {} statements, {} characters of a query", outcome.statements, outcome.query);
     for fix in &outcome.fixes {
         let classes = fix.classes.iter().take(4).map(String::as_str).collect::<Vec<_>>().join(", ");
         match &fix.first_good {
@@ -366,6 +376,8 @@ fn measure(
     // Reducing what is found is not what is measured.
     spec.limits.findings_per_class_max = 0;
     let environment = WorkerEnvironment {
+        known_bugs: None,
+        against: None,
         data_dir: common.data_dir(),
         out_dir: scratch.clone(),
         known: Vec::new(),

@@ -1,0 +1,270 @@
+//! Bugs: findings that have one fingerprint, or that somebody put together.
+//!
+//! What people decide is kept beside the findings, by the identifiers of findings: it holds whatever is learned of the bug
+//! later.
+
+use super::cause::Fixed;
+use super::finding::{Finding, FoundReport};
+use super::fingerprint::Fingerprint;
+use super::known::{KnownBug, known};
+use crate::digest::Digest;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The file of a directory of findings with what people decided of groups.
+const DECISIONS_FILE: &str = "bugs.json";
+
+/// What people decided of groups.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Decisions {
+    /// Findings whose bugs are one, a list for each bug.
+    pub merged: Vec<Vec<String>>,
+    /// Findings that are a bug of their own.
+    pub split: BTreeSet<String>,
+}
+
+impl Decisions {
+    /// Reads those of a directory of findings; there may be none.
+    pub fn read(findings: &Path) -> io::Result<Self> {
+        let path = findings.join(DECISIONS_FILE);
+        let wrong = |error: &dyn std::fmt::Display| io::Error::other(format!("cannot use {}: {error}", path.display()));
+        match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(wrong(&error)),
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| wrong(&error)),
+        }
+    }
+
+    /// Writes them.
+    pub fn write(&self, findings: &Path) -> io::Result<()> {
+        let path = findings.join(DECISIONS_FILE);
+        let temporary = findings.join(format!(".{DECISIONS_FILE}.new"));
+        fs::write(&temporary, serde_json::to_string_pretty(self).map_err(io::Error::other)? + "\n")?;
+        fs::rename(temporary, path)
+    }
+
+    /// Says that findings are of one bug.
+    pub fn merge(&mut self, findings: &[String]) {
+        self.merged.push(findings.to_vec());
+    }
+
+    /// Says that a finding is a bug of its own.
+    pub fn split(&mut self, finding: &str) {
+        for together in &mut self.merged {
+            together.retain(|one| one != finding);
+        }
+        self.merged.retain(|together| together.len() > 1);
+        self.split.insert(finding.to_owned());
+    }
+}
+
+/// A bug: the output contract of `bugs` in `caqtus hunt --json`, and of `caqtus bug list --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Bug {
+    /// Its identifier: the same for the same fingerprint, wherever it is found.
+    pub id: String,
+    /// What kind of failure.
+    pub kind: String,
+    /// The oracles that met it.
+    pub oracles: BTreeSet<String>,
+    /// The classes that met it.
+    pub classes: BTreeSet<String>,
+    /// What it hangs on.
+    pub cause: String,
+    /// Its fingerprint: kind and cause.
+    pub fingerprint: String,
+    /// How many findings there are of it.
+    pub findings: usize,
+    /// The script of the smallest.
+    pub script: PathBuf,
+    /// The directory of the smallest.
+    pub dir: PathBuf,
+    /// The identifier of the smallest.
+    pub smallest: String,
+    /// Bytes of its statements and queries.
+    pub size: usize,
+    /// Why it is not reported, if it is known.
+    pub suppressed: Option<String>,
+    /// When the first of its findings was written, a day as in 2027-01-31.
+    pub first_seen: Option<String>,
+    /// When the last was.
+    pub last_seen: Option<String>,
+    /// Its findings, the smallest first.
+    pub members: Vec<String>,
+}
+
+/// An identifier of a fingerprint.
+pub fn bug_id(fingerprint: &Fingerprint) -> String {
+    let mut digest = Digest::default();
+    digest.add(&fingerprint.to_string());
+    digest.hex(8)
+}
+
+/// Groups findings into bugs: first those that are news, and of these those with most findings. `dated` gives the day on which
+/// a directory was written.
+pub fn group(
+    findings: &[(PathBuf, Finding)],
+    decisions: &Decisions,
+    (bugs, engine, today): (&[KnownBug], &str, &str),
+    dated: &dyn Fn(&Path) -> Option<String>,
+) -> Vec<Bug> {
+    let mut keys: BTreeMap<&str, String> = BTreeMap::new();
+    for (_, finding) in findings {
+        let fingerprint = finding.fingerprint();
+        let own = decisions.split.contains(&finding.id);
+        let id = if own { finding.id[..8.min(finding.id.len())].to_owned() } else { bug_id(&fingerprint) };
+        keys.insert(&finding.id, id);
+    }
+    told_apart(findings, decisions, &mut keys);
+    for together in &decisions.merged {
+        let of_these: BTreeSet<String> = together.iter().filter_map(|id| keys.get(id.as_str()).cloned()).collect();
+        let Some(into) = together.iter().find_map(|id| keys.get(id.as_str()).cloned()) else { continue };
+        keys.values_mut().filter(|key| of_these.contains(*key)).for_each(|key| key.clone_from(&into));
+    }
+    let mut groups: BTreeMap<&str, Vec<&(PathBuf, Finding)>> = BTreeMap::new();
+    for one in findings {
+        groups.entry(keys[one.1.id.as_str()].as_str()).or_default().push(one);
+    }
+    let bug = |(id, mut all): (&str, Vec<&(PathBuf, Finding)>)| {
+        all.sort_by_key(|(_, finding)| (finding.size(), &finding.id));
+        let (dir, smallest) = all[0];
+        let fingerprint = smallest.fingerprint();
+        let days: BTreeSet<String> = all.iter().filter_map(|(dir, _)| dated(dir)).collect();
+        // One finding that no entry covers is news.
+        let reason = |finding: &Finding| {
+            let also = || finding.cause.also_on.as_ref().map(|target| format!("{target} shows it too"));
+            known(bugs, engine, finding, today).map(KnownBug::why).or_else(also)
+        };
+        let reasons: Option<Vec<_>> = all.iter().map(|(_, finding)| reason(finding)).collect();
+        Bug {
+            id: id.to_owned(),
+            kind: fingerprint.kind.clone(),
+            oracles: all.iter().map(|(_, finding)| finding.oracle.clone()).collect(),
+            classes: all.iter().map(|(_, finding)| finding.class.clone()).collect(),
+            cause: fingerprint.cause.clone(),
+            fingerprint: fingerprint.to_string(),
+            findings: all.len(),
+            script: dir.join("repro.sql"),
+            dir: dir.clone(),
+            smallest: smallest.id.clone(),
+            size: smallest.size(),
+            suppressed: reasons.and_then(|reasons| reasons.into_iter().next()),
+            first_seen: days.first().cloned(),
+            last_seen: days.last().cloned(),
+            members: all.iter().map(|(_, finding)| finding.id.clone()).collect(),
+        }
+    };
+    let mut all: Vec<Bug> = groups.into_iter().map(bug).collect();
+    all.sort_by_key(|bug| (bug.suppressed.is_some(), std::cmp::Reverse(bug.findings), bug.size));
+    all
+}
+
+/// Tells findings apart that have one fingerprint and were fixed by different versions, as far as that was tried. Those of
+/// which it is not known stay with the most.
+fn told_apart<'a>(findings: &'a [(PathBuf, Finding)], decisions: &Decisions, keys: &mut BTreeMap<&'a str, String>) {
+    let mut fixes: BTreeMap<Fingerprint, BTreeMap<&Fixed, Vec<&'a str>>> = BTreeMap::new();
+    for (_, finding) in findings {
+        if let Some(fixed) = finding.cause.fixed.as_ref().filter(|_| !decisions.split.contains(&finding.id)) {
+            fixes.entry(finding.fingerprint()).or_default().entry(fixed).or_default().push(&finding.id);
+        }
+    }
+    for (fingerprint, of_bug) in fixes {
+        let Some(most) = of_bug.values().map(Vec::len).max() else { continue };
+        let main = of_bug.iter().find(|(_, ids)| ids.len() == most).map(|(fixed, _)| *fixed);
+        for (fixed, ids) in of_bug.iter().filter(|(fixed, _)| Some(**fixed) != main) {
+            let Fixed { last_bad, first_good } = fixed;
+            let mut digest = Digest::default();
+            digest.add(&fingerprint.to_string());
+            digest.add(last_bad);
+            digest.add(first_good.as_deref().unwrap_or_default());
+            let id = digest.hex(8);
+            for finding in ids {
+                keys.entry(finding).and_modify(|key| key.clone_from(&id));
+            }
+        }
+    }
+}
+
+/// The findings of a hunt that can still be read.
+pub fn of_reports(found: &[FoundReport]) -> Vec<(PathBuf, Finding)> {
+    let read = |found: &FoundReport| {
+        let dir = PathBuf::from(&found.dir);
+        super::finding::read(&dir).ok().map(|finding| (dir, finding))
+    };
+    found.iter().filter_map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::triage::finding::tests::finding;
+
+    fn four() -> Vec<(PathBuf, Finding)> {
+        let one = |class: &str, message: &str| {
+            let mut one = finding();
+            one.class = class.to_owned();
+            one.seal();
+            one.cause.message = message.to_owned();
+            (PathBuf::from(class), one)
+        };
+        vec![one("a", "m"), one("b", "m"), one("c", "n"), one("d", "o")]
+    }
+
+    fn grouped(findings: &[(PathBuf, Finding)], decisions: &Decisions, known: &[KnownBug]) -> Vec<(Vec<String>, bool)> {
+        let groups = group(findings, decisions, (known, "sqlite", "2026-01-01"), &|_| None);
+        let classes = |bug: Bug| (bug.classes.into_iter().collect(), bug.suppressed.is_some());
+        groups.into_iter().map(classes).collect()
+    }
+
+    #[test]
+    fn findings_with_one_fingerprint_are_one_bug_unless_somebody_decides() {
+        let all = four();
+        let is = |decisions: &Decisions, expected: &[&[&str]]| {
+            let mut found: Vec<_> = grouped(&all, decisions, &[]).into_iter().map(|(classes, _)| classes).collect();
+            found.sort();
+            assert_eq!(found, expected.iter().map(|classes| classes.to_vec()).collect::<Vec<_>>());
+        };
+        let mut decisions = Decisions::default();
+        is(&decisions, &[&["a", "b"], &["c"], &["d"]]);
+        decisions.merge(&[all[2].1.id.clone(), all[0].1.id.clone()]);
+        is(&decisions, &[&["a", "b", "c"], &["d"]]);
+        decisions.split(&all[1].1.id);
+        is(&decisions, &[&["a", "c"], &["b"], &["d"]]);
+        decisions.merge(&[all[1].1.id.clone(), all[3].1.id.clone()]);
+        is(&decisions, &[&["a", "c"], &["b", "d"]]);
+        let dir = tempfile::tempdir().expect("a directory");
+        assert_eq!(Decisions::read(dir.path()).expect("none"), Decisions::default());
+        decisions.write(dir.path()).expect("writes");
+        assert_eq!(Decisions::read(dir.path()).expect("reads"), decisions);
+    }
+
+    #[test]
+    fn findings_that_different_versions_fixed_are_different_bugs() {
+        let mut all: Vec<_> = [four(), four()].concat();
+        all.retain(|(_, finding)| finding.cause.message == "m");
+        for (at, (_, finding)) in all.iter_mut().enumerate() {
+            finding.id = format!("{at:012}");
+            let good = ["2", "2", "3"].get(at).map(|good| (*good).to_owned());
+            finding.cause.fixed = good.map(|good| Fixed { last_bad: "1".to_owned(), first_good: Some(good) });
+        }
+        let sizes: Vec<usize> = group(&all, &Decisions::default(), (&[], "sqlite", "2026-01-01"), &|_| None)
+            .iter()
+            .map(|bug| bug.findings)
+            .collect();
+        assert_eq!(sizes, [3, 1], "what was not tried stays with the most");
+    }
+
+    #[test]
+    fn a_bug_is_known_only_if_every_finding_of_it_is() {
+        let all = four();
+        let entry =
+            |class: &str| KnownBug { reason: "r".to_owned(), class: Some(class.to_owned()), ..KnownBug::default() };
+        let known = grouped(&all, &Decisions::default(), &[entry("a"), entry("c")]);
+        let known: Vec<_> = known.into_iter().filter(|(_, known)| *known).map(|(classes, _)| classes).collect();
+        assert_eq!(known, [["c"]]);
+    }
+}
