@@ -38,7 +38,7 @@ pub struct Evaluation {
     pub ready: Ready,
 }
 
-/// A query made ready. It is made of the query, so all are equal.
+/// A query made ready. It follows from the query, so all are equal.
 #[derive(Debug, Clone, Default)]
 pub struct Ready(Option<Arc<Meaning>>);
 
@@ -59,6 +59,7 @@ impl From<Arc<Meaning>> for Ready {
 /// A query as the evaluator runs it.
 #[derive(Debug)]
 pub struct Meaning {
+    sql: String,
     prepared: Prepared,
     types: Vec<Vec<Type>>,
 }
@@ -91,7 +92,7 @@ impl Meaning {
         }
         let prepared = Prepared::new(&query).map_err(|error| undefined(&error))?;
         let types = schema.tables.iter().map(|table| table.columns.iter().map(|column| column.ty.clone()).collect());
-        Ok(Self { prepared, types: types.collect() })
+        Ok(Self { sql: sql.to_owned(), prepared, types: types.collect() })
     }
 
     /// Its rows, on these rows of the tables.
@@ -127,8 +128,9 @@ impl Evaluation {
         let tables: Option<Vec<&[Row]>> = self.tables.iter().map(rows).collect();
         let tables = tables.ok_or(Unfit::NotRun)?;
         match &self.ready.0 {
-            Some(meaning) => meaning.rows(&tables),
-            None => Meaning::new(&self.schema, sql, profile)?.rows(&tables),
+            Some(meaning) if meaning.sql == sql => meaning.rows(&tables),
+            // Whoever changes a text does not change what was made of it.
+            _ => Meaning::new(&self.schema, sql, profile)?.rows(&tables),
         }
     }
 }
