@@ -5,7 +5,8 @@ use crate::caq::proof::{Pair, Record, RecordError, Stale, attach, parse_records}
 use crate::config::{CatalogueSource, matches_glob};
 use crate::sql::lex::{Token, tokens};
 use crate::sql::profile::{Profile, ProfileError};
-use crate::sql::snippet::{Snippet, SnippetError};
+use crate::sql::snippet::{Snippet, SnippetError, SnippetKind};
+use crate::sql::table_snippet::TableSnippet;
 use include_dir::{Dir, include_dir};
 use prover::ir::Assumption;
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,7 @@ static CORPUS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpus");
 /// names, laid out as in `corpus/`.
 static OWN: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
     let Some(root) = std::env::var_os("CAQTUS_CORPUS").map(PathBuf::from) else { return BTreeMap::new() };
-    let files = ["dialects", "snippets"].into_iter().flat_map(|dir| {
+    let files = ["dialects", "snippets", "features"].into_iter().flat_map(|dir| {
         let entries = std::fs::read_dir(root.join(dir)).into_iter().flatten().flatten();
         entries.filter_map(move |entry| Some((dir, entry.file_name().into_string().ok()?, entry.path())))
     });
@@ -204,9 +205,41 @@ fn merge(
     Ok(classes)
 }
 
-#[derive(Serialize, Deserialize)]
-struct SnippetLine {
-    sql: String,
+/// The text of the list of a dialect's features; of the one that it extends if it has none of its own.
+pub fn feature_list(dialect: &str) -> Option<&'static str> {
+    let of = |dialect: &str| text(&format!("features/{dialect}.toml"));
+    of(dialect).or_else(|| of(&Profile::extends(text(&format!("dialects/{dialect}.toml"))?)?))
+}
+
+/// A snippet as files have it, an object a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnippetLine {
+    /// The expression, or the query.
+    pub sql: String,
+    /// What it stands for.
+    #[serde(default, skip_serializing_if = "is_expression")]
+    pub kind: SnippetKind,
+    /// Where it is from, in a few words.
+    #[serde(default = "by_a_model")]
+    pub origin: String,
+    /// What it exercises.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feature: Option<String>,
+}
+
+/// The origin of snippets that a model wrote.
+pub const BY_A_MODEL: &str = "large language model";
+
+/// The origin of snippets that are made from an engine's own catalogue.
+pub const BY_THE_CATALOGUE: &str = "engine's catalogue";
+
+fn by_a_model() -> String {
+    BY_A_MODEL.to_owned()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_expression(kind: &SnippetKind) -> bool {
+    *kind == SnippetKind::Expression
 }
 
 /// The shipped snippets of a dialect; if it has none of its own, those of the dialects that it names, or of the one that it
@@ -226,9 +259,8 @@ fn snippet_lines(dialect: &str) -> String {
 }
 
 /// The shipped snippets of a dialect, as they are written.
-pub fn shipped_snippets(dialect: &str) -> Vec<String> {
-    let text = snippet_lines(dialect);
-    text.lines().filter_map(|line| serde_json::from_str::<SnippetLine>(line).ok()).map(|line| line.sql).collect()
+pub fn shipped_snippets(dialect: &str) -> Vec<SnippetLine> {
+    snippet_lines(dialect).lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 /// The dialects that snippets ship for.
@@ -238,33 +270,54 @@ pub fn snippet_dialects() -> Vec<&'static str> {
 }
 
 /// Snippets as a file that [`snippets`] reads.
-pub fn print_snippets(snippets: &[String]) -> String {
-    let line = |sql: &String| serde_json::to_string(&SnippetLine { sql: sql.clone() }).ok();
-    snippets.iter().filter_map(line).flat_map(|line| [line, "\n".to_owned()]).collect()
+pub fn print_snippets(snippets: &[SnippetLine]) -> String {
+    snippets
+        .iter()
+        .filter_map(|line| serde_json::to_string(line).ok())
+        .flat_map(|line| [line, "\n".to_owned()])
+        .collect()
 }
 
-/// The snippets of a dialect that pass the checks by name, and how many were refused for each reason: those of the file,
-/// or the shipped ones.
-pub fn snippets(
-    profile: &Profile,
-    file: Option<&Path>,
-) -> Result<(Vec<Snippet>, BTreeMap<String, usize>), CatalogueError> {
+/// Snippets that pass the checks by name, and how many were refused for each reason.
+#[derive(Debug, Default)]
+pub struct Snippets {
+    /// Expressions.
+    pub expressions: Vec<Snippet>,
+    /// Tables.
+    pub tables: Vec<TableSnippet>,
+    /// Why others may not be used.
+    pub refused: BTreeMap<String, usize>,
+}
+
+/// The snippets of a dialect that pass the checks by name: those of the file, or the shipped ones.
+pub fn snippets(profile: &Profile, file: Option<&Path>) -> Result<Snippets, CatalogueError> {
     let all = match file {
         None => snippet_lines(&profile.name),
         Some(path) => read(path)?,
     };
-    let mut accepted = Vec::new();
-    let mut refused = BTreeMap::new();
+    let mut snippets = Snippets::default();
     for line in all.lines() {
-        let result = serde_json::from_str::<SnippetLine>(line)
-            .map_err(|e| SnippetError::Unmappable(e.to_string()))
-            .and_then(|line| Snippet::parse(&line.sql, profile));
-        match result {
-            Ok(snippet) => accepted.push(snippet),
-            Err(error) => *refused.entry(error.to_string()).or_default() += 1,
+        let line = serde_json::from_str::<SnippetLine>(line).map_err(|e| SnippetError::Unmappable(e.to_string()));
+        let read = line.and_then(|line| match line.kind {
+            SnippetKind::Expression => {
+                let mut snippet = Snippet::parse(&line.sql, profile)?;
+                snippet.origin = line.origin;
+                snippet.made_of = vec![snippet.key().into()];
+                snippets.expressions.push(snippet);
+                Ok(())
+            }
+            SnippetKind::Table => {
+                let mut snippet = TableSnippet::parse(&line.sql, profile)?;
+                snippet.origin = line.origin;
+                snippets.tables.push(snippet);
+                Ok(())
+            }
+        });
+        if let Err(error) = read {
+            *snippets.refused.entry(error.to_string()).or_default() += 1;
         }
     }
-    Ok((accepted, refused))
+    Ok(snippets)
 }
 
 #[cfg(test)]
@@ -273,8 +326,9 @@ mod tests {
 
     /// How many snippets there are for a dialect, and how many of them pass the checks by name.
     fn counts(dialect: &str) -> (usize, usize) {
-        let (accepted, refused) = snippets(&profile(dialect).expect("shipped"), None).expect("read");
-        (accepted.len() + refused.values().sum::<usize>(), accepted.len())
+        let read = snippets(&profile(dialect).expect("shipped"), None).expect("read");
+        let accepted = read.expressions.len() + read.tables.len();
+        (accepted + read.refused.values().sum::<usize>(), accepted)
     }
 
     #[test]

@@ -57,6 +57,14 @@ pub const REDUCE_CRASH_MS: u64 = 30_000;
 /// In how many of a hundred fillings a corpus snippet is taken, unless somebody says otherwise.
 pub const SNIPPET_PERCENT: u32 = 35;
 
+/// In how many of a hundred of these the snippet may be one that fails on some rows, unless somebody says otherwise.
+pub const MAY_FAIL_PERCENT: u32 = 3;
+
+/// Expressions and tables of the corpus that one campaign draws.
+pub const EXPRESSIONS_MAX: usize = 1_000;
+/// See [`EXPRESSIONS_MAX`].
+pub const TABLES_MAX: usize = 150;
+
 /// Failures of one class and kind, in a row without a new bug, after which one executor looks at ever fewer; all are counted.
 pub const FINDINGS_PER_CLASS_MAX: usize = 2;
 
@@ -161,6 +169,19 @@ pub struct UnsupportedSubquery {
     pub why: String,
 }
 
+/// How snippets are used.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnippetChoice {
+    /// In how many of a hundred fillings one is taken.
+    pub percent: u32,
+    /// In how many of a hundred of these it may be one that fails on some rows.
+    pub may_fail_percent: u32,
+    /// The seed by which some are drawn; all are used without it.
+    pub seed: Option<u64>,
+    /// For each build, in how many of a hundred campaigns those come in, by their keys, whose cases were void too often.
+    pub standing: BTreeMap<String, BTreeMap<String, u8>>,
+}
+
 /// What a campaign runs. It makes the same cases on every machine that has the engine's version and the files that are named.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CampaignSpec {
@@ -177,12 +198,29 @@ pub struct CampaignSpec {
     /// earlier ones, nor add to what is known.
     #[serde(default)]
     pub learned: Option<Vec<UnsupportedSubquery>>,
+    /// What was known when it began of snippets whose cases are void too often on the target's builds, as
+    /// [`SnippetChoice::standing`] has it.
+    #[serde(default)]
+    pub standing: BTreeMap<String, BTreeMap<String, u8>>,
+    /// In how many of a hundred fillings with a snippet it may be one that fails on some rows.
+    #[serde(default)]
+    pub may_fail_percent: u32,
     /// When it ends, and what of its findings is kept.
     #[serde(default)]
     pub limits: CampaignLimits,
 }
 
 impl CampaignSpec {
+    /// How its snippets are used.
+    pub fn snippets(&self) -> SnippetChoice {
+        SnippetChoice {
+            percent: self.snippet_percent,
+            may_fail_percent: self.may_fail_percent,
+            seed: Some(self.seed),
+            standing: self.standing.clone(),
+        }
+    }
+
     /// Everything that ships, with the usual limits, independent of earlier campaigns.
     pub fn new(dbms: impl Into<String>, seed: u64) -> Self {
         Self {
@@ -191,6 +229,8 @@ impl CampaignSpec {
             choice: ClassChoice::default(),
             snippet_percent: SNIPPET_PERCENT,
             learned: None,
+            standing: BTreeMap::new(),
+            may_fail_percent: MAY_FAIL_PERCENT,
             limits: CampaignLimits::default(),
         }
     }

@@ -1,7 +1,7 @@
 //! An expression that has another value in some context is reported, with the two contexts named and the case made small.
 
 use crate::support::{Caqtus, engines};
-use caqtus::config::{CatalogueSource, ClassChoice};
+use caqtus::config::{CatalogueSource, ClassChoice, SnippetChoice};
 use caqtus::hunt::session::Session;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -156,9 +156,10 @@ fn what_serves_the_engine_only_is_not_called() {
         source: CatalogueSource { snippets: Some(snippets), ..CatalogueSource::default() },
         ..ClassChoice::default()
     };
+    let snippets = SnippetChoice { percent: 35, ..SnippetChoice::default() };
     let calls = |target: &str, data: &Path| {
         let target = target.parse().expect("a target");
-        let session = Session::open(&target, data, None, &choice, 35, &[], &mut || {})
+        let session = Session::open(&target, data, None, &choice, &snippets, &[], &mut || {})
             .unwrap_or_else(|e| panic!("{target}: {e:?}"));
         let names = session.capabilities.functions.iter().map(|function| function.name.clone());
         (names.collect::<BTreeSet<_>>(), session)

@@ -9,9 +9,9 @@ use crate::config::{CampaignSpec, CatalogueSource, ClassChoice, TESTED_CASES_MIN
 use crate::dbms::target::{Target, TargetError};
 use crate::hunt;
 use crate::hunt::error::HuntError;
-use crate::hunt::learned;
 use crate::hunt::stats::{Messages, OracleStats, Outcomes, Stats};
 use crate::hunt::supervisor::{self, HuntEnvironment, HuntPlan, Progress, Summary};
+use crate::hunt::{learned, uses};
 use crate::store::{ClassState, Store, StoreError};
 use crate::triage::finding::{self, Finding, FindingError, FoundReport};
 use crate::triage::group::{self, Bug, Decisions};
@@ -160,7 +160,9 @@ pub async fn run(
     stop: mpsc::Receiver<()>,
 ) -> Result<Ended, HuntError> {
     if !plan.resume && plan.spec.learned.is_none() {
-        plan.spec.learned = Some(learned::read(&plan.environment.data_dir, &plan.spec.dbms));
+        let (data_dir, dbms) = (&plan.environment.data_dir, &plan.spec.dbms);
+        plan.spec.learned = Some(learned::read(data_dir, dbms));
+        plan.spec.standing = uses::standing(&uses::read(data_dir, dbms));
     }
     match store {
         None => {

@@ -5,7 +5,7 @@ use super::admission::{self, AdmissionError};
 use crate::caq::class::{ClassError, OracleClass};
 use crate::caq::proof::{Pair, Record, Verdict};
 use crate::caq::query::Caq;
-use crate::catalogue;
+use crate::catalogue::{self, SnippetLine};
 use crate::clock;
 use crate::discover::crosscheck::{CrossCheckError, cross_check};
 use crate::discover::pool::{PoolError, ProverPool};
@@ -15,7 +15,8 @@ use crate::discover::settings::{Asking, Settings};
 use crate::discover::summary::Summary;
 use crate::discover::trial::TrialTarget;
 use crate::plan::sampling::Sampling;
-use crate::store::{CheckedBy, ClassState, NewClass, NewProof, PutOutcome, Store, StoreError};
+use crate::sql::snippet::SnippetKind;
+use crate::store::{CheckedBy, ClassState, NewClass, NewProof, Provenance, PutOutcome, Store, StoreError};
 use prover::wire::Outcome;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -230,10 +231,24 @@ impl Totals {
 /// Stores the snippets that ship with this program.
 pub async fn shipped_snippets(store: &Store, progress: &mut dyn Progress) -> Result<(), StoreError> {
     for dialect in catalogue::snippet_dialects() {
-        let new = store.snippet_put(dialect, "shipped", &catalogue::shipped_snippets(dialect)).await?;
+        let new = snippets(store, dialect, &catalogue::shipped_snippets(dialect)).await?;
         progress.note(&format!("{new} new snippets for {dialect}"));
     }
     Ok(())
+}
+
+/// Stores snippets of a dialect as files have them; how many are new.
+pub async fn snippets(store: &Store, dialect: &str, lines: &[SnippetLine]) -> Result<u64, StoreError> {
+    let mut by_origin: BTreeMap<(SnippetKind, &str), Vec<String>> = BTreeMap::new();
+    for line in lines {
+        by_origin.entry((line.kind, &line.origin)).or_default().push(line.sql.clone());
+    }
+    let mut new = 0;
+    for ((kind, origin), snippets) in by_origin {
+        let provenance = Provenance { origin: origin.to_owned(), ..Provenance::default() };
+        new += store.snippet_put(dialect, kind, &provenance, &snippets).await?;
+    }
+    Ok(new)
 }
 
 /// Proves each member against the first.

@@ -8,6 +8,7 @@
 pub mod admission;
 pub mod campaign;
 pub mod class;
+pub mod corpus;
 pub mod discovery;
 pub mod engine;
 pub mod finding;

@@ -249,6 +249,15 @@ pub fn read_names(ddl: &str, placeholders: &BTreeMap<String, String>) -> Result<
 }
 
 impl OracleClass {
+    /// The types of the columns of each table placeholder.
+    pub fn table_shapes(&self) -> Vec<Vec<SqlType>> {
+        let relations = self.names.placeholders.iter().filter_map(|placeholder| match placeholder.kind {
+            PlaceholderKind::Table { relation } => Some(&self.names.relations[relation]),
+            PlaceholderKind::Expr { .. } => None,
+        });
+        relations.map(|table| table.columns.iter().map(|column| column.ty).collect()).collect()
+    }
+
     /// Checks a class. The file is named in errors.
     pub fn new(file: &str, text: ClassText) -> Result<Self, ClassError> {
         let class_error =

@@ -23,7 +23,7 @@ pub enum Instantiation {
 }
 
 /// The filling of a table placeholder.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableInstantiation {
     /// A table or view by its name.
     Name(Arc<str>),

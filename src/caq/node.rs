@@ -130,6 +130,14 @@ impl Node {
         out
     }
 
+    /// Gives each of its operators to `note`.
+    pub fn operators(&self, note: &mut dyn FnMut(&Operator)) {
+        if let Self::Operator { op, operands, .. } = self {
+            note(op);
+            operands.iter().for_each(|operand| operand.operators(note));
+        }
+    }
+
     /// The columns of the placeholder's own table that it uses, each once.
     pub fn own_columns(&self) -> Vec<Arc<str>> {
         let mut columns = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::{COULD_NOT_RUN, Common};
 use crate::catalogue;
-use crate::config::{ClassChoice, START_MS, STATEMENT_LIMITS, UnsupportedSubquery};
+use crate::config::{ClassChoice, START_MS, STATEMENT_LIMITS, SnippetChoice, UnsupportedSubquery};
 use crate::dbms::Connection as _;
 use crate::dbms::install::{EngineStore, engine_says, known_engines, known_versions, newest_known};
 use crate::dbms::sqlite::Sqlite;
@@ -216,7 +216,8 @@ const CHECKS_MAX: u32 = 20;
 pub(super) fn check_here(dbms: &str, common: &Common, tick: &mut dyn FnMut()) -> anyhow::Result<()> {
     let target: Target = dbms.parse()?;
     let learned = learned::read(&common.data_dir(), &target.to_string());
-    let session = Session::open(&target, &common.data_dir(), None, &ClassChoice::default(), 100, &learned, tick)?;
+    let all = SnippetChoice { percent: 100, ..SnippetChoice::default() };
+    let session = Session::open(&target, &common.data_dir(), None, &ClassChoice::default(), &all, &learned, tick)?;
     session.notes.iter().for_each(|note| eprintln!("{note}"));
     let profile = &session.profile;
     println!("{target}: version {} ({})", session.version, session.build_id);

@@ -4,6 +4,7 @@ use super::{COULD_NOT_RUN, Common};
 use crate::app::finding::Replayed;
 use crate::catalogue;
 use crate::config::{CLOSING_MS, HANG_MS, STATEMENT_LIMITS, StatementLimits};
+use crate::corpus::worker;
 use crate::dbms::target::Target;
 use crate::discover::trial::try_query;
 use crate::hunt::executor::Executor;
@@ -27,13 +28,17 @@ use std::time::Duration;
 
 /// Run test cases as told on standard input (for the supervisor)
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 pub(super) struct ExecuteArgs {
     /// The configuration as JSON
-    #[arg(long, required_unless_present_any = ["replay", "script", "trials", "open", "check"])]
+    #[arg(long, required_unless_present_any = ["replay", "script", "trials", "open", "check", "corpus"])]
     config: Option<String>,
     /// Try the queries of standard input, JSON lines, on --dbms (for discovery)
     #[arg(long, requires = "dbms")]
     trials: bool,
+    /// Judge the snippets of standard input, JSON lines, on --dbms
+    #[arg(long, requires = "dbms")]
+    corpus: bool,
     /// Open --dbms, and say what it is or why not
     #[arg(long, requires = "dbms")]
     open: bool,
@@ -65,6 +70,9 @@ pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
     }
     if args.trials {
         return try_queries(&args);
+    }
+    if args.corpus {
+        return judge(&args);
     }
     if args.open {
         return open(&args);
@@ -167,6 +175,33 @@ fn try_queries(args: &ExecuteArgs) -> anyhow::Result<ExitCode> {
     let mut connection = target.open(&args.common.data_dir(), STATEMENT_LIMITS)?;
     for trial in orders() {
         println!("{}", serde_json::to_string(&try_query(connection.as_mut(), &profile, &trial))?);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Judges snippets as told. The end of the input ends the process at once.
+fn judge(args: &ExecuteArgs) -> anyhow::Result<ExitCode> {
+    let target: Target = args.dbms.as_deref().unwrap_or_default().parse()?;
+    let profile = catalogue::profile(target.dialect())?;
+    let orders = orders();
+    let mut connection = match target.open(&args.common.data_dir(), STATEMENT_LIMITS) {
+        Ok(connection) => connection,
+        Err(error) => {
+            send_line(&worker::Said::Refused { message: format!("{:#}", anyhow::Error::from(error)) })?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
+    send_line(&worker::Said::Open { version: connection.version(), build_id: connection.build_id() })?;
+    let mut judge = worker::Judge::new(connection.as_mut(), &profile);
+    for order in orders {
+        match order {
+            worker::Order::Rows(sql) => send_line(&worker::Said::Rows(judge.rows(&sql)))?,
+            worker::Order::Validate(candidates) => {
+                for candidate in &candidates {
+                    send_line(&worker::Said::Verdict(judge.verdict(candidate)))?;
+                }
+            }
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -9,7 +9,8 @@ use crate::app;
 use crate::app::campaign::{self, CampaignJson, CampaignVerdict, Demands, Ended, KnownSources};
 use crate::clock;
 use crate::config::{
-    CampaignLimits, CampaignSpec, FINDINGS_PER_CLASS_MAX, SNIPPET_PERCENT, TESTED_CASES_MIN, VOID_PERCENT_MAX, millis,
+    CampaignLimits, CampaignSpec, FINDINGS_PER_CLASS_MAX, MAY_FAIL_PERCENT, SNIPPET_PERCENT, TESTED_CASES_MIN,
+    VOID_PERCENT_MAX, millis,
 };
 use crate::dbms::postgres::without_password;
 use crate::dbms::target::Target;
@@ -70,6 +71,9 @@ pub(super) struct HuntArgs {
     /// Share of placeholders filled from the snippet corpus rather than generated
     #[arg(long, value_name = "PERCENT", default_value_t = SNIPPET_PERCENT, value_parser = clap::value_parser!(u32).range(0..=100))]
     snippets: u32,
+    /// Share of these that may be a snippet which fails on some rows, and makes the case void then
+    #[arg(long, value_name = "PERCENT", default_value_t = MAY_FAIL_PERCENT, value_parser = clap::value_parser!(u32).range(0..=100))]
+    may_fail: u32,
     /// Use the released classes and the snippets of the store, and record the campaign and its findings there
     #[arg(long, conflicts_with_all = ["catalogue", "proofs"])]
     store: bool,
@@ -96,7 +100,7 @@ pub(super) struct HuntArgs {
     #[arg(long, value_name = "N", default_value_t = FINDINGS_PER_CLASS_MAX, value_parser = at_least_one)]
     keep: usize,
     /// Go on with the campaign in --out where it stopped, with its target, seed and classes
-    #[arg(long, conflicts_with_all = ["seed", "oracles", "classes", "catalogue", "proofs", "assumed", "snippets"])]
+    #[arg(long, conflicts_with_all = ["seed", "oracles", "classes", "catalogue", "proofs", "assumed", "snippets", "may_fail"])]
     resume: bool,
     /// A statement that still runs after this time, despite the limits inside the engine, is a hang
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
@@ -154,6 +158,7 @@ fn hunt(args: HuntArgs) -> anyhow::Result<ExitCode> {
     let store = if args.store { Some(runtime.block_on(args.server.open(&args.common))?) } else { None };
     if !args.resume {
         spec.snippet_percent = args.snippets;
+        spec.may_fail_percent = args.may_fail;
         spec.choice = args.choice.choice();
         if let Some(store) = &store {
             spec.choice.source = runtime.block_on(campaign::released(store, target.dialect(), &args.out))?;

@@ -8,6 +8,7 @@ mod bench;
 mod bug;
 mod case;
 mod completions;
+mod corpus;
 mod dbms;
 mod discover;
 mod execute;
@@ -160,6 +161,7 @@ enum Command {
     Bug(bug::BugArgs),
     Dbms(dbms::DbmsArgs),
     Discover(Box<discover::DiscoverArgs>),
+    Corpus(corpus::CorpusArgs),
     Oracle(oracle::OracleArgs),
     Serve(serve::ServeArgs),
     Token(serve::TokenArgs),
@@ -186,6 +188,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Bug(args) => bug::run(args),
         Command::Dbms(args) => dbms::run(args),
         Command::Discover(args) => discover::run(&args),
+        Command::Corpus(args) => corpus::run(args),
         Command::Oracle(args) => oracle::run(args),
         Command::Serve(args) => serve::run(args),
         Command::Token(args) => serve::run_token(args),

@@ -4,13 +4,9 @@
 //! came from. What a model or a user wrote enters as data and cannot end the block it stands in.
 
 use crate::caq::query::Caq;
+use crate::llm::template::{PromptError, data, fenced, split};
 use crate::llm::{Message, PromptSource};
 use minijinja::{Environment, UndefinedBehavior};
-use serde::Deserialize;
-use thiserror::Error;
-
-/// Bytes of one example or reason that a prompt shows at most.
-const EXAMPLE_BYTES_MAX: usize = 4_000;
 
 /// A failed candidate, as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,33 +32,6 @@ pub struct Ask<'a> {
     pub dialect: &'a str,
     /// How many queries one answer should have.
     pub wanted: u32,
-}
-
-/// Why a prompt cannot be made.
-#[derive(Debug, Error)]
-pub enum PromptError {
-    /// A template has not the expected parts.
-    #[error("the prompt {0} needs front matter between +++ lines, then the parts `# system` and `# user`")]
-    Form(&'static str),
-    /// The front matter is wrong.
-    #[error("the front matter of the prompt {name}")]
-    FrontMatter {
-        /// The template.
-        name: &'static str,
-        /// What is wrong.
-        #[source]
-        source: Box<toml::de::Error>,
-    },
-    /// A variable is missing, or the template is wrong.
-    #[error("the prompt cannot be filled")]
-    Instantiation(#[from] minijinja::Error),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FrontMatter {
-    id: String,
-    version: u32,
 }
 
 /// The prompt for equivalent queries.
@@ -124,30 +93,10 @@ impl Prompt {
     }
 }
 
-/// Text that stands in a block of a prompt, unable to end it.
-fn fenced(text: &str) -> String {
-    text.replace("```", "` ` `")
-}
-
-/// The same, bounded: an example that is cut is still an example.
-fn data(text: &str) -> String {
-    let text = fenced(text);
-    match text.char_indices().find(|(at, _)| *at >= EXAMPLE_BYTES_MAX) {
-        Some((at, _)) => format!("{} …", &text[..at]),
-        None => text,
-    }
-}
-
-fn split(name: &'static str, text: &'static str) -> Result<(FrontMatter, &'static str), PromptError> {
-    let parts = text.strip_prefix("+++\n").and_then(|rest| rest.split_once("\n+++\n"));
-    let (front, body) = parts.ok_or(PromptError::Form(name))?;
-    let front = toml::from_str(front).map_err(|source| PromptError::FrontMatter { name, source: Box::new(source) })?;
-    Ok((front, body))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::llm::template::EXAMPLE_BYTES_MAX;
 
     fn caq() -> Caq {
         Caq {

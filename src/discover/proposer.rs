@@ -1,12 +1,13 @@
 //! Who proposes candidates: a model, rewrite rules, a file of candidates, or answers that a batch brings later.
 
-use super::prompt::{Ask, Failed, Prompt, PromptError};
+use super::prompt::{Ask, Failed, Prompt};
 use super::rules::{Rules, RulesError};
 use super::search::Search;
 use super::settings::{Asking, Settings};
 use crate::caq::query::Caq;
 use crate::llm::answer::{self, extract};
 use crate::llm::budget::{Exceeded, Ledger, Limits, Price, Spent, actual, of_error, worst_case};
+use crate::llm::template::PromptError;
 use crate::llm::{Exchange, Fault, Model, ModelError, Request};
 use crate::plan::PlanTree;
 use crate::plan::sampling::sample;
@@ -278,7 +279,7 @@ impl Asker {
     }
 
     /// Calls the model within the budget. What it may cost is in the store before the request is sent.
-    async fn call(
+    pub async fn call(
         &self,
         store: &Store,
         run: &Run,

@@ -12,6 +12,7 @@ use crate::rng::{Rng, chance, pick};
 use crate::sql::operator::Kind;
 use crate::sql::profile::{ColumnType, Typing};
 use crate::sql::schema::Table;
+use crate::sql::table_snippet::{Mapped, SOURCE_COLUMNS, SOURCES, TableSnippet};
 use crate::sql::types::SqlType;
 use rand::RngExt as _;
 use std::fmt::Write as _;
@@ -26,11 +27,19 @@ pub struct Database {
     pub tables: Vec<TableInfo>,
     /// For each relation the fillings of its table placeholder; empty for the schema's own tables.
     pub table_fills: Vec<Vec<TableInstantiation>>,
+    /// The key of the table snippet that each of these is, if it is one.
+    pub table_keys: Vec<Vec<Option<String>>>,
     /// Literals that rows and expressions share.
     pub literals: Literals,
     /// For each relation, predicates that partial and expression indexes were made of.
     pub favourites: Vec<Vec<Node>>,
 }
+
+/// In how many of a hundred table fillings a table snippet is taken, where there is one.
+const TABLE_SNIPPET_PERCENT: u32 = 50;
+
+/// Tables tried in the place of a default table of a snippet.
+const MAPPING_ATTEMPTS: usize = 6;
 
 /// Batches of cases on one database; between them rows and indexes change.
 const EPOCHS: usize = 3;
@@ -73,7 +82,8 @@ pub fn database(relations: Relations, capabilities: &Capabilities, rng: &mut Rng
     if chance(rng, 30) {
         builder.maintain(rng);
     }
-    let table_fills = (0..builder.tables.len()).map(|relation| builder.table_fills(relation, rng)).collect();
+    let (table_fills, table_keys) =
+        (0..builder.tables.len()).map(|relation| builder.table_fills(relation, rng)).unzip();
     let mut epochs = vec![std::mem::take(&mut builder.statements)];
     for _ in 1..EPOCHS {
         for _ in 0..rng.random_range(1..5) {
@@ -81,7 +91,7 @@ pub fn database(relations: Relations, capabilities: &Capabilities, rng: &mut Rng
         }
         epochs.push(std::mem::take(&mut builder.statements));
     }
-    Database { epochs, tables: builder.tables, table_fills, literals: builder.literals, favourites }
+    Database { epochs, tables: builder.tables, table_fills, table_keys, literals: builder.literals, favourites }
 }
 
 /// An expression as an index or a column definition wants it, its columns without a qualifier.
@@ -460,21 +470,64 @@ impl<'a> Builder<'a> {
     }
 
     /// Fillings of a table placeholder: a table and a view by name, a derived table, a common table expression.
-    fn table_fills(&mut self, relation: usize, rng: &mut Rng) -> Vec<TableInstantiation> {
+    fn table_fills(&mut self, relation: usize, rng: &mut Rng) -> (Vec<TableInstantiation>, Vec<Option<String>>) {
         if self.is_schema_table(relation) {
-            return Vec::new();
+            return <_>::default();
         }
         let name = self.relation(relation).name.clone();
         let columns: Vec<ColumnInfo> = self.tables[relation].columns.clone();
-        let body = |rng: &mut Rng| table::query(&self.generator(), self.capabilities, &columns, rng);
-        let (view, derived, cte) = (body(rng), body(rng), body(rng));
+        let body = |rng: &mut Rng| {
+            let snippet = if chance(rng, TABLE_SNIPPET_PERCENT) { self.table_snippet(&columns, rng) } else { None };
+            snippet.map_or_else(
+                || (table::query(&self.generator(), self.capabilities, &columns, rng), None),
+                |(query, key)| (query, Some(key)),
+            )
+        };
+        let ((view, of_view), (derived, of_derived), (cte, of_cte)) = (body(rng), body(rng), body(rng));
         self.statements.push(format!("CREATE VIEW {name}_w AS {view}"));
-        vec![
+        let fills = vec![
             TableInstantiation::Name(self.tables[relation].name.clone()),
             TableInstantiation::Name(format!("{name}_w").as_str().into()),
             TableInstantiation::Derived(derived),
             TableInstantiation::Cte { name: format!("{name}_q").as_str().into(), query: cte },
-        ]
+        ];
+        (fills, vec![None, of_view, of_derived, of_cte])
+    }
+
+    /// A table snippet with columns of these types, mapped onto tables of the database, and its key.
+    fn table_snippet(&self, columns: &[ColumnInfo], rng: &mut Rng) -> Option<(String, String)> {
+        let fits = |snippet: &&Arc<TableSnippet>| {
+            snippet.outputs == columns.len()
+                && snippet.yields.iter().zip(columns).all(|(types, column)| column.ty.is_some_and(|ty| types.contains(&ty)))
+                // A name of its own must not hide a table.
+                && !self.tables.iter().any(|table| snippet.names.contains(&table.name.to_lowercase()))
+                && !self.relations.all.iter().any(|table| snippet.names.contains(&table.name.to_lowercase()))
+        };
+        let fitting: Vec<&Arc<TableSnippet>> = self.capabilities.corpus.tables.iter().filter(fits).collect();
+        let snippet = pick(rng, &fitting)?;
+        let mapped = [self.mapped(snippet, 0, rng)?, self.mapped(snippet, 1, rng)?];
+        let typed: Option<Vec<_>> = columns.iter().map(|column| Some((column.name.clone(), column.ty?))).collect();
+        Some((snippet.typed(&self.capabilities.profile, &mapped, &typed?), snippet.key()))
+    }
+
+    /// A table for a default table of a snippet, with a column of its type for each column that is used.
+    fn mapped(&self, snippet: &TableSnippet, source: usize, rng: &mut Rng) -> Option<Mapped> {
+        if !snippet.reads[source] {
+            return Some(Mapped::plain(SOURCES[source]));
+        }
+        (0..MAPPING_ATTEMPTS).find_map(|_| {
+            let table = pick(rng, &self.tables)?;
+            let columns = SOURCE_COLUMNS.iter().enumerate().map(|(at, (name, ty))| {
+                if !snippet.uses[source].contains(&at) {
+                    return Some(Arc::from(*name));
+                }
+                let fitting: Vec<&ColumnInfo> =
+                    table.columns.iter().filter(|c| c.ty == Some(*ty) && c.binary).collect();
+                pick(rng, &fitting).map(|column| column.name.clone())
+            });
+            let columns: Option<Vec<Arc<str>>> = columns.collect();
+            Some(Mapped { table: table.name.clone(), columns: columns? })
+        })
     }
 
     /// A change of rows or indexes between two batches of cases.

@@ -14,7 +14,8 @@ use crate::rng::{Rng, chance, pick};
 use crate::sql::operator::Kind;
 use crate::sql::profile::{ColumnType, JoinKeyword, Profile, Switch};
 use crate::sql::schema::Table;
-use crate::sql::snippet::Snippet;
+use crate::sql::snippet::{Snippet, calls_any};
+use crate::sql::table_snippet::TableSnippet;
 use crate::sql::types::{SqlType, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -116,9 +117,18 @@ pub struct Capabilities {
     /// Placeholders of classes, by position, whose fillings must have no subquery, as earlier campaigns found.
     pub without_subqueries: BTreeSet<(String, usize)>,
     /// Corpus snippets with validated claims.
-    pub snippets: Vec<Arc<Snippet>>,
+    pub corpus: Corpus,
     /// Functions that the engine lists.
     pub functions: Vec<Function>,
+}
+
+/// Snippets with validated claims.
+#[derive(Debug, Clone, Default)]
+pub struct Corpus {
+    /// Expressions.
+    pub expressions: Vec<Arc<Snippet>>,
+    /// Tables.
+    pub tables: Vec<Arc<TableSnippet>>,
 }
 
 /// A function that an engine lists.
@@ -131,11 +141,11 @@ pub struct Function {
 }
 
 impl Capabilities {
-    /// Probes an engine. `rows` runs a statement and returns its rows, `None` if the engine does not accept it; `snippets`
-    /// are those that were validated on it.
+    /// Probes an engine. `rows` runs a statement and returns its rows, `None` if the engine does not accept it; `corpus`
+    /// are the snippets that were validated on it.
     pub fn probe(
         profile: Arc<Profile>,
-        snippets: Vec<Arc<Snippet>>,
+        mut corpus: Corpus,
         enforced: Enforced,
         mut rows: impl FnMut(&str) -> Option<Vec<Row>>,
     ) -> Self {
@@ -175,8 +185,8 @@ impl Capabilities {
         let switches: Vec<Arc<Switch>> =
             profile.switches.iter().filter(|switch| turns(switch)).cloned().map(Arc::new).collect();
         let (functions, internal) = functions(&profile, &mut rows);
-        let mut snippets = snippets;
-        snippets.retain(|snippet| !snippet.calls_any(&internal));
+        corpus.expressions.retain(|snippet| !snippet.calls_any(&internal));
+        corpus.tables.retain(|snippet| !calls_any(&snippet.sql, &internal));
         Self {
             profile,
             grammar,
@@ -190,7 +200,7 @@ impl Capabilities {
             enforced,
             undoes: false,
             without_subqueries: BTreeSet::new(),
-            snippets,
+            corpus,
             functions,
         }
     }

@@ -5,11 +5,10 @@ use super::error::HuntError;
 use super::postmortem::{keep, replay};
 use super::probe::ALIVE;
 use super::supervisor::HuntPlan;
-use crate::corpus::validate::{self, Validation};
+use crate::corpus::validate::{self, Parsed};
 use crate::dbms::ErrorClass;
 use crate::program::Step;
 use crate::sql::profile::{Profile, Switch};
-use crate::sql::snippet::Snippet;
 use crate::triage::cause::Cause;
 use crate::triage::features::features;
 use crate::triage::finding::{Finding, FindingKind, FindingQuery, FoundReport};
@@ -36,12 +35,11 @@ pub struct Breakage {
 
 impl Breakage {
     /// A snippet whose validation did not end, or ended with such an error.
-    pub fn of_snippet(profile: &Profile, snippet: &Snippet, kind: FindingKind, message: String) -> Self {
-        let validation = Validation::new(profile, snippet);
-        let queries = validation.all().map(|(sql, switch)| (sql, switch.cloned())).collect();
+    pub fn of_snippet(profile: &Profile, snippet: &Parsed, kind: FindingKind, message: String) -> Self {
+        let queries = snippet.queries(profile).into_iter().map(|(sql, switch)| (sql, switch.cloned())).collect();
         Self {
             class: "snippet",
-            text: snippet.sql.clone(),
+            text: snippet.sql().to_owned(),
             kind,
             message,
             statements: validate::setup(profile),
@@ -109,15 +107,15 @@ pub fn broken_kind(why: &str) -> Option<(FindingKind, &str)> {
 
 /// What became of what broke the engine before the hunt.
 #[derive(Debug, Default)]
-pub(super) struct Confirmed {
+pub struct Confirmed {
     /// What came again, and was written.
-    pub(super) written: Vec<FoundReport>,
+    pub written: Vec<FoundReport>,
     /// For each that was not run again, because there are many like it, in words what it is.
-    pub(super) not_tried: Vec<String>,
+    pub not_tried: Vec<String>,
 }
 
 /// Runs what broke the engine again, each in a process of its own, and writes what shows, smaller where that is easy.
-pub(super) async fn confirm(
+pub async fn confirm(
     plan: HuntPlan,
     mut known: Vec<FoundReport>,
     broken: Vec<Finding>,
@@ -163,8 +161,8 @@ fn smaller(finding: &Finding) -> Vec<Finding> {
         alone.step.optional = false;
         one.queries = vec![alone];
         let mut fewer = one.clone();
-        let reads = |statement: &String| match validate::TABLES.iter().find(|table| statement.contains(**table)) {
-            Some(table) => query.step.sql.sql().contains(table),
+        let reads = |statement: &String| match validate::table_of(statement) {
+            Some(table) => query.step.sql.sql().contains(&format!("{table} ")),
             None => true,
         };
         fewer.statements.retain(reads);

@@ -7,6 +7,7 @@ use super::protocol::{ExecutorConfig, Order, Ready, Report};
 use super::recorder::{NO_BLOCK, Recorder, SETUP};
 use super::session::{Session, SessionError};
 use super::stats::{LEFT_OUT, OracleStats, Outcome, REPLACED, Stats};
+use super::uses::{Cases, Tally};
 use crate::clock;
 use crate::compare::{BagHash, Row};
 use crate::config::{CASES_PER_EPOCH, CampaignSpec, STATEMENT_LIMITS, UnsupportedSubquery};
@@ -76,6 +77,10 @@ pub struct Executor {
     pub(super) shared: bool,
     /// What ended a shared server while a database was made on it.
     pub(super) ended: Option<EngineError>,
+    /// What cases were made of, and what became of them.
+    pub(super) tally: Tally,
+    /// When that was reported.
+    pub(super) told: Option<Instant>,
     /// The last case of the block before: what ran last while a database is replaced.
     pub(super) before: Option<CaseId>,
 }
@@ -91,6 +96,9 @@ enum Setup {
     /// The engine reported that it is broken.
     Broken,
 }
+
+/// How often it is reported what cases were made of.
+const TELL_USES_EVERY: Duration = Duration::from_millis(500);
 
 /// How often the database of a block is made again after the engine was lost while it was made.
 const LOSSES_MAX: u32 = 2;
@@ -137,13 +145,13 @@ impl Executor {
             source,
         })?;
         let mut tick = || recorder.note(NO_BLOCK, 0, SETUP);
-        let CampaignSpec { choice, snippet_percent, learned, .. } = &config.spec;
+        let CampaignSpec { choice, learned, .. } = &config.spec;
         let session = Session::open(
             &target,
             &config.environment.data_dir,
             config.environment.recorder.parent(),
             choice,
-            *snippet_percent,
+            &config.spec.snippets(),
             learned.as_deref().unwrap_or_default(),
             &mut tick,
         )?;
@@ -180,6 +188,8 @@ impl Executor {
             shared: matches!(target, Target::Url { .. }),
             ended: None,
             before: None,
+            tally: Tally::default(),
+            told: None,
         })
     }
 
@@ -293,6 +303,7 @@ impl Executor {
                 }
             }
             if last {
+                self.tell_uses(report)?;
                 self.before = Some(at);
                 break;
             }
@@ -400,6 +411,7 @@ impl Executor {
         match setup {
             Setup::Usable => {
                 let outcome = self.run_case(tested, report)?;
+                self.note_uses(tested, &outcome);
                 self.learn(tested, report)?;
                 Ok(outcome)
             }
@@ -455,6 +467,27 @@ impl Executor {
             (None, Compared::Differs) => self.examine(tested, Trigger::Difference, report),
             (None, Compared::Holds) => Ok(Outcome::Pass),
         }
+    }
+
+    /// Counts what became of a case for what it was made of.
+    fn note_uses(&mut self, tested: Tested, outcome: &Outcome) {
+        let mut cases = Cases::default();
+        match outcome {
+            Outcome::Pass => cases.pass = 1,
+            Outcome::Skipped(_) | Outcome::Warning(_) => cases.void = 1,
+            Outcome::Fail(_) => cases.fail = 1,
+        }
+        let tally = &mut self.tally;
+        tested.case.uses(&mut |used| tally.note(used, cases));
+    }
+
+    /// Reports these counts after the first block, and then now and again. Those of the last moments are lost.
+    fn tell_uses(&mut self, report: Reporter) -> io::Result<()> {
+        if self.told.is_some_and(|told| told.elapsed() < TELL_USES_EVERY) {
+            return Ok(());
+        }
+        self.told = Some(clock::now());
+        report(Report::Used { build_id: self.session.build_id.clone(), counts: self.tally.take() })
     }
 
     /// Notes what became of a case in which one filling has a subquery.

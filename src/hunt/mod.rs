@@ -27,6 +27,7 @@ pub mod scripts;
 pub mod session;
 pub mod stats;
 pub mod supervisor;
+pub mod uses;
 
 use std::io;
 

@@ -1,6 +1,7 @@
 //! What the supervisor and an executor say to each other: one JSON object a line.
 
 use super::stats::Stats;
+use super::uses::{Cases, Used};
 use crate::config::{CampaignSpec, UnsupportedSubquery};
 use crate::triage::finding::{Finding, FoundReport};
 use serde::{Deserialize, Serialize};
@@ -90,6 +91,13 @@ pub enum Report {
         next: u32,
         /// What was done since the last such report.
         stats: Stats,
+    },
+    /// What cases were made of, and what became of them, since the last such report.
+    Used {
+        /// The engine's build.
+        build_id: String,
+        /// The counts.
+        counts: Vec<(Used, Cases)>,
     },
     /// The target was found not to take something.
     UnsupportedSubquery(UnsupportedSubquery),

@@ -5,20 +5,24 @@ use super::cache::{CacheFile, Places};
 use super::guarantees::{self, NotKept};
 use super::learned;
 use crate::caq::class::OracleClass;
-use crate::catalogue::{self, CatalogueError};
+use crate::catalogue::{self, CatalogueError, Snippets};
 use crate::compare::Row;
-use crate::config::{ClassChoice, STATEMENT_LIMITS, UnsupportedSubquery, matches_glob};
-use crate::corpus::validate::{self, SnippetVerdict};
+use crate::config::{
+    ClassChoice, EXPRESSIONS_MAX, STATEMENT_LIMITS, SnippetChoice, TABLES_MAX, UnsupportedSubquery, matches_glob,
+};
+use crate::corpus::validate::{self, Parsed, SnippetVerdict};
+use crate::corpus::worker::Judge;
 use crate::dbms::target::{Target, TargetError};
 use crate::dbms::{Connection, EngineError, ErrorClass};
 use crate::digest::Digest;
-use crate::generate::{Capabilities, Enforced};
+use crate::generate::{Capabilities, Corpus, Enforced};
 use crate::interpret;
 use crate::oracle::{self, Oracles, Registration, Setting};
+use crate::rng::{chance, stream};
 use crate::sql::profile::{ColumnType, Profile, ProfileError};
-use crate::sql::snippet::Snippet;
 use crate::sql::types::{SqlType, Value};
 use crate::triage::finding::FindingKind;
+use rand::seq::SliceRandom as _;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -26,6 +30,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
+
+/// The stream by which a campaign draws its snippets.
+const WORKING_SET_STREAM: u64 = 0x5E7;
 
 /// Why a target cannot be made ready.
 #[derive(Debug, Error)]
@@ -121,7 +128,7 @@ impl Session {
         data_dir: &Path,
         own: Option<&Path>,
         choice: &ClassChoice,
-        snippet_percent: u32,
+        snippets: &SnippetChoice,
         learned: &[UnsupportedSubquery],
         tick: &mut dyn FnMut(),
     ) -> Result<Self, SessionError> {
@@ -129,23 +136,25 @@ impl Session {
         let profile = catalogue::profile(target.dialect())?;
         let mut broken = Vec::new();
         let mut places = Places::new(data_dir, own);
-        let (snippets, mut refused_snippets) = if snippet_percent > 0 {
-            let (snippets, mut refused) = catalogue::snippets(&profile, choice.source.snippets.as_deref())?;
-            let held = validated(
+        let SnippetChoice { percent, may_fail_percent, .. } = *snippets;
+        let mut refused_snippets = BTreeMap::new();
+        let snippets = if snippets.percent > 0 {
+            let all = catalogue::snippets(&profile, choice.source.snippets.as_deref())?;
+            let drawn = working_set(all, snippets, &connection.build_id(), &mut refused_snippets);
+            validated(
                 target,
                 &mut places,
                 connection.as_mut(),
                 &profile,
-                snippets,
+                drawn,
                 tick,
-                &mut refused,
+                &mut refused_snippets,
                 &mut broken,
-            )?;
-            (held, refused)
+            )
         } else {
-            (Vec::new(), BTreeMap::new())
+            Corpus::default()
         };
-        let validated = snippets.len();
+        let validated = snippets.expressions.len() + snippets.tables.len();
         tick();
         let enforced = enforced(connection.as_mut(), &profile);
         let undoes = undoes(connection.as_mut(), &profile);
@@ -226,7 +235,8 @@ impl Session {
             catalogue: &of_catalogue,
             assumed,
             patterns: &choice.classes,
-            snippet_percent,
+            snippet_percent: percent,
+            may_fail_percent,
         };
         let opened: Vec<_> = wanted.iter().filter_map(|oracle| (oracle.open)(setting(), &mut accepts)).collect();
         if opened.is_empty() {
@@ -264,7 +274,7 @@ impl Session {
 
 /// How many snippets are used of those that hold; why the others are not is noted.
 fn counted(capabilities: &Capabilities, validated: usize, refused: &mut BTreeMap<String, usize>) -> usize {
-    let count = capabilities.snippets.len();
+    let count = capabilities.corpus.expressions.len() + capabilities.corpus.tables.len();
     if count < validated {
         refused.insert("calls a function that serves the engine only".to_owned(), validated - count);
     }
@@ -491,25 +501,64 @@ pub fn select(classes: Vec<OracleClass>, patterns: &[String]) -> Vec<OracleClass
     classes.into_iter().filter(wanted).collect()
 }
 
-/// How the refusal of a snippet starts where there was no connection any more.
-const LOST: &str = "connection lost";
-
 /// Validations of a snippet that may end without a verdict before it is given up: once may have been a kill.
 const STARTS_MAX: usize = 2;
 
 /// A line of the cache. A start without a verdict is a validation that did not end.
 #[derive(Serialize, Deserialize)]
 struct CacheLine {
-    snippet: usize,
+    /// The snippet, by its key.
+    snippet: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<SnippetVerdict>,
 }
 
-fn cache_name(target: &Target, builds: [&str; 2], snippets: &[Snippet], setup: &[String]) -> String {
+fn cache_name(target: &Target, builds: [&str; 2], setup: &[String]) -> String {
     let (target, version) = (target.to_string(), validate::VERSION.to_string());
     let texts = [env!("CARGO_PKG_VERSION"), &version, &target].into_iter().chain(builds);
-    let all = texts.chain(setup.iter().map(String::as_str)).chain(snippets.iter().map(|s| s.sql.as_str()));
+    let all = texts.chain(setup.iter().map(String::as_str));
     format!("snippets-{}.jsonl", keyed(&all.collect::<Vec<_>>()))
+}
+
+/// The snippets of a hunt, of those that there are: the working set.
+///
+/// A corpus is larger than what a hunt can use in its first minutes, and validating all of it would hold up its first case.
+/// So each campaign draws some of it by its seed; what campaigns before it drew is in the cache.
+fn working_set(
+    snippets: Snippets,
+    choice: &SnippetChoice,
+    build_id: &str,
+    refused: &mut BTreeMap<String, usize>,
+) -> Vec<Parsed> {
+    let standing = choice.standing.get(build_id);
+    let Snippets { expressions, tables, refused: by_name } = snippets;
+    for (why, count) in by_name {
+        *refused.entry(why).or_default() += count;
+    }
+    let mut expressions: Vec<Parsed> = expressions.into_iter().map(Parsed::Expression).collect();
+    let mut tables: Vec<Parsed> = tables.into_iter().map(Parsed::Table).collect();
+    if let Some(seed) = choice.seed {
+        for (of, (all, max)) in (0..).zip([(&mut expressions, EXPRESSIONS_MAX), (&mut tables, TABLES_MAX)]) {
+            let mut rng = stream(seed, &[WORKING_SET_STREAM, of]);
+            // Those of which most cases are void come in less often.
+            let share = |snippet: &Parsed| {
+                standing.and_then(|standing| standing.get(&key(snippet))).map_or(100, |percent| u32::from(*percent))
+            };
+            all.retain(|snippet| chance(&mut rng, share(snippet)));
+            all.shuffle(&mut rng);
+            all.truncate(max);
+        }
+    }
+    expressions.append(&mut tables);
+    expressions
+}
+
+/// What names a snippet in caches and counters.
+pub fn key(snippet: &Parsed) -> String {
+    match snippet {
+        Parsed::Expression(snippet) => snippet.key(),
+        Parsed::Table(snippet) => snippet.key(),
+    }
 }
 
 /// The snippets that hold on the target. What is known already is read from the cache; a snippet at which validation
@@ -520,64 +569,53 @@ fn validated(
     places: &mut Places,
     connection: &mut dyn Connection,
     profile: &Profile,
-    snippets: Vec<Snippet>,
+    snippets: Vec<Parsed>,
     tick: &mut dyn FnMut(),
     refused: &mut BTreeMap<String, usize>,
     broken: &mut Vec<Breakage>,
-) -> Result<Vec<Arc<Snippet>>, SessionError> {
+) -> Corpus {
     let setup = validate::setup(profile);
-    let mut cache = places.open(&cache_name(target, [&connection.build_id(), &profile.digest], &snippets, &setup));
-    let mut verdicts: Vec<Option<SnippetVerdict>> = vec![None; snippets.len()];
-    let mut starts = vec![0; snippets.len()];
-    for line in cache.text.lines() {
-        // A line cut off by a kill does not parse; its snippet was started before.
-        let Ok(line) = serde_json::from_str::<CacheLine>(line) else { continue };
-        match (verdicts.get_mut(line.snippet), line.verdict) {
-            (Some(verdict), Some(known)) => *verdict = Some(known),
-            (Some(_), None) => starts[line.snippet] += 1,
-            (None, _) => {}
+    let mut cache = places.open(&cache_name(target, [&connection.build_id(), &profile.digest], &setup));
+    let mut verdicts: HashMap<String, SnippetVerdict> = HashMap::new();
+    let mut starts: HashMap<String, usize> = HashMap::new();
+    // A line cut off by a kill does not parse; its snippet was started before.
+    for CacheLine { snippet, verdict } in cache.text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+        match verdict {
+            Some(known) => _ = verdicts.insert(snippet, known),
+            None => *starts.entry(snippet).or_default() += 1,
         }
     }
-    let mut ready = false;
-    for at in 0..snippets.len() {
-        if verdicts[at].is_some() || starts[at] >= STARTS_MAX {
-            continue;
+    let mut judge = Judge::new(connection, profile);
+    let mut corpus = Corpus::default();
+    for snippet in snippets {
+        let key = key(&snippet);
+        if !verdicts.contains_key(&key) && starts.get(&key).is_none_or(|starts| *starts < STARTS_MAX) {
+            tick();
+            cache.add(&CacheLine { snippet: key.clone(), verdict: None });
+            let verdict = judge.of(&snippet);
+            cache.add(&CacheLine { snippet: key.clone(), verdict: Some(verdict.clone()) });
+            verdicts.insert(key.clone(), verdict);
         }
-        if !std::mem::replace(&mut ready, true) {
-            interpret::build(connection, &setup).map_err(TargetError::from)?;
-        }
-        tick();
-        cache.add(&CacheLine { snippet: at, verdict: None });
-        let lost = |verdict: &SnippetVerdict| matches!(verdict, SnippetVerdict::Refused(why) if why.starts_with(LOST));
-        let mut verdict = validate::validate(connection, profile, &snippets[at]);
-        if lost(&verdict) {
-            // It was the one before, as a rule.
-            interpret::build(connection, &setup).map_err(TargetError::from)?;
-            verdict = validate::validate(connection, profile, &snippets[at]);
-        }
-        cache.add(&CacheLine { snippet: at, verdict: Some(verdict.clone()) });
-        verdicts[at] = Some(verdict);
-    }
-    places.notes.extend(cache.problem.take());
-    let mut held = Vec::new();
-    for (snippet, verdict) in snippets.into_iter().zip(verdicts) {
-        let why = match &verdict {
+        let verdict = verdicts.get(&key);
+        let why = match verdict {
             Some(SnippetVerdict::Refused(why)) => why.split(':').next().unwrap_or(why).to_owned(),
-            Some(SnippetVerdict::Valid { .. }) => String::new(),
+            Some(_) => String::new(),
             None => "ends the engine".to_owned(),
         };
-        let broke = match &verdict {
+        let broke = match verdict {
             Some(SnippetVerdict::Refused(why)) => broken_kind(why),
-            Some(SnippetVerdict::Valid { .. }) => None,
+            Some(_) => None,
             None => Some((FindingKind::Crash, "")),
         };
         if let Some((kind, said)) = broke {
             broken.push(Breakage::of_snippet(profile, &snippet, kind, said.to_owned()));
         }
-        match verdict.and_then(|verdict| validate::with_verdict(snippet, &verdict)) {
-            Some(snippet) => held.push(Arc::new(snippet)),
+        match verdict.and_then(|verdict| validate::with_verdict(snippet, verdict)) {
+            Some(Parsed::Expression(snippet)) => corpus.expressions.push(Arc::new(snippet)),
+            Some(Parsed::Table(snippet)) => corpus.tables.push(Arc::new(snippet)),
             None => *refused.entry(why).or_default() += 1,
         }
     }
-    Ok(held)
+    places.notes.extend(cache.problem.take());
+    corpus
 }

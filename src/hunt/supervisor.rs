@@ -13,6 +13,7 @@ use super::process::{Broken, End, Event, Process, monitor_worker};
 use super::protocol::{ExecutorConfig, Order, Ready, Report, WorkerEnvironment};
 use super::recorder::{self, Position};
 use super::stats::{NOT_TRIED, Outcome, Stats};
+use super::uses::{self, Uses};
 use super::{breakage, learned};
 use crate::clock;
 use crate::config::{CASES_PER_BLOCK, CLOSING_MS, CampaignSpec, DEADLINE_GRACE_MS, STATE_EVERY_MS, millis};
@@ -214,6 +215,8 @@ struct Hunt<'a> {
     /// What the first executor said.
     ready: Option<Ready>,
     restarts: u64,
+    /// What cases were made of, and what became of them.
+    uses: Uses,
     /// It was said that nothing learned is kept.
     forgetful: bool,
     /// It was said what broke the engine before the hunt.
@@ -278,6 +281,7 @@ impl<'a> Hunt<'a> {
             attending: JoinSet::new(),
             ready: None,
             restarts: 0,
+            uses: Uses::new(),
             forgetful: false,
             broke: false,
             started,
@@ -359,7 +363,7 @@ impl<'a> Hunt<'a> {
         self.stopping = true;
         // What they said last counts.
         while let Ok(event) = self.inbox.try_recv() {
-            if let Event::Report(id, report @ (Report::Found(_) | Report::Ran { .. })) = event {
+            if let Event::Report(id, report @ (Report::Found(_) | Report::Ran { .. } | Report::Used { .. })) = event {
                 let _ = self.report(id, report);
             }
         }
@@ -370,6 +374,13 @@ impl<'a> Hunt<'a> {
         self.attending.shutdown().await;
         for found in self.unreported(begun) {
             self.found(found);
+        }
+        // A campaign that must not depend on earlier ones adds nothing to what later ones know.
+        if self.plan.spec.learned.is_some() {
+            let (data_dir, dbms) = (&self.plan.environment.data_dir, &self.plan.spec.dbms);
+            if let Err(error) = uses::add(data_dir, dbms, &self.uses) {
+                self.progress.note(&format!("what snippets came to on {dbms} is not kept: {error}"));
+            }
         }
         self.campaign.finished = error.is_none();
         if let Err(unsaved) = self.save() {
@@ -517,6 +528,10 @@ impl<'a> Hunt<'a> {
                 {
                     self.progress.note(&format!("what is learned about {dbms} is not kept: {error}"));
                 }
+            }
+            Report::Used { build_id, counts } => {
+                let known = self.uses.entry(build_id).or_default();
+                counts.into_iter().for_each(|(used, cases)| known.entry(used).or_default().add(cases));
             }
             Report::Described(_) | Report::Broke(_) => {}
         }

@@ -25,6 +25,7 @@ mod exchange;
 mod live;
 mod recording;
 mod request;
+pub mod template;
 mod transport;
 pub mod wire;
 

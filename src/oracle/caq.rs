@@ -1,6 +1,6 @@
 //! The `caq` oracle: all members of a class return the same bag (Argus paper, section 6, Algorithm 2).
 
-use super::{Accepts, Case, Columns, Folded, Oracle, Registration, Setting, SharedCase, TestDatabase};
+use super::{Accepts, Case, Columns, Folded, Oracle, Registration, Setting, SharedCase, TestDatabase, Use};
 use crate::caq::class::OracleClass;
 use crate::caq::instantiation::{Instantiation, TableInstantiation};
 use crate::caq::names::{PlaceholderKind, PlaceholderRequirement};
@@ -44,6 +44,9 @@ const DEPTH_MAX: usize = 3;
 /// Tries to find a filling that uses a column where a constant would change the query's meaning.
 const CONSTANT_ATTEMPTS: usize = 8;
 
+/// Snippets drawn to find one that does not fail.
+const SNIPPET_ATTEMPTS: usize = 4;
+
 /// A class, with what of it can be used on the target.
 struct UsableClass {
     class: OracleClass,
@@ -61,6 +64,8 @@ pub struct CaqOracle {
     classes: Vec<UsableClass>,
     /// In how many of a hundred fillings a corpus snippet is taken rather than a generated expression.
     snippet_percent: u32,
+    /// In how many of these it may be one that fails on some rows.
+    may_fail_percent: u32,
     /// Classes and members that are not used here, and why.
     unused: BTreeMap<String, String>,
 }
@@ -70,7 +75,7 @@ impl CaqOracle {
     /// least two members that are equivalent there and that `accepts` (a database's statements and a query) takes.
     /// Members without a proof are used only if `assumed` says so.
     pub(super) fn new(setting: Setting, accepts: Accepts) -> Self {
-        let Setting { capabilities, catalogue, assumed, snippet_percent, .. } = setting;
+        let Setting { capabilities, catalogue, assumed, snippet_percent, may_fail_percent, .. } = setting;
         let classes = catalogue.to_vec();
         let profile = capabilities.profile.clone();
         let mut unused = BTreeMap::new();
@@ -118,7 +123,7 @@ impl CaqOracle {
         }
         usable.sort_by_key(|(place, _)| *place);
         let classes = usable.into_iter().map(|(_, class)| class).collect();
-        Self { capabilities, classes, snippet_percent, unused }
+        Self { capabilities, classes, snippet_percent, may_fail_percent, unused }
     }
 }
 
@@ -209,7 +214,7 @@ fn candidates(class: &OracleClass, placeholder: usize, capabilities: &Capabiliti
             && snippet.aliases.is_disjoint(&class.aliases)
             && !(snippet.has_subquery && capabilities.lacks_subqueries(&class.name, placeholder))
     };
-    capabilities.snippets.iter().filter(fits).cloned().collect()
+    capabilities.corpus.expressions.iter().filter(fits).cloned().collect()
 }
 
 /// Whether any value will do, because only its truth value is taken.
@@ -295,7 +300,7 @@ impl CaqDatabase<'_> {
                     return Instantiation::Generated(favourite.clone());
                 }
                 if chance(rng, self.oracle.snippet_percent)
-                    && let Some(snippet) = pick(rng, &self.class.candidates[placeholder])
+                    && let Some(snippet) = self.snippet(placeholder, rng)
                     && let Some(columns) = map_columns(snippet, table, is_truth_value, rng)
                 {
                     return Instantiation::Snippet { snippet: snippet.clone(), columns, table: table.name.clone() };
@@ -303,6 +308,13 @@ impl CaqDatabase<'_> {
                 self.generated(table, demand, ty, subqueries, rng)
             }
         }
+    }
+
+    /// A snippet for a placeholder. One that fails on some rows makes cases void, so few are taken.
+    fn snippet(&self, placeholder: usize, rng: &mut Rng) -> Option<&Arc<Snippet>> {
+        let candidates = &self.class.candidates[placeholder];
+        let may_fail = chance(rng, self.oracle.may_fail_percent);
+        (0..SNIPPET_ATTEMPTS).find_map(|_| pick(rng, candidates).filter(|snippet| may_fail || !snippet.may_fail))
     }
 
     fn generated(
@@ -451,6 +463,25 @@ impl<'a> Case<'a> for CaqCase<'a> {
 
     fn describe(&self) -> Vec<String> {
         self.fills.iter().map(Instantiation::describe).collect()
+    }
+
+    fn uses(&self, note: &mut dyn FnMut(Use<'_>)) {
+        for (placeholder, fill) in self.on.class.class.names.placeholders.iter().zip(&self.fills) {
+            match (fill, &placeholder.kind) {
+                (Instantiation::Snippet { snippet, .. }, _) => {
+                    snippet.made_of.iter().for_each(|key| note(Use::Snippet(key)));
+                }
+                (Instantiation::Generated(node), _) => node.operators(&mut |op| note(Use::Operator(&op.sql))),
+                (Instantiation::Table(fill), PlaceholderKind::Table { relation }) => {
+                    let fills = self.on.database.table_fills[*relation].iter();
+                    let mut keys = fills.zip(&self.on.database.table_keys[*relation]);
+                    if let Some((_, Some(key))) = keys.find(|(of, _)| *of == fill) {
+                        note(Use::Snippet(key));
+                    }
+                }
+                (Instantiation::Table(_), PlaceholderKind::Expr { .. }) => {}
+            }
+        }
     }
 
     fn only_subquery(&self) -> Option<usize> {

@@ -56,6 +56,9 @@ pub trait Case<'a> {
         None
     }
 
+    /// Says what it is made of, so that what becomes of it counts for that.
+    fn uses(&self, _note: &mut dyn FnMut(Use<'_>)) {}
+
     /// The placeholder whose filling has a subquery, where no other one has: if the engine refuses the case, that is why.
     fn only_subquery(&self) -> Option<usize> {
         None
@@ -85,6 +88,17 @@ pub enum Columns {
         /// Its type in the table's definition.
         declared: String,
     },
+}
+
+/// Something that cases are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use<'a> {
+    /// A snippet, by its key.
+    Snippet(&'a str),
+    /// An operator of the dialect's grammar, as its profile writes it.
+    Operator(&'a str),
+    /// A function of the engine's list.
+    Function(&'a str),
 }
 
 /// A case that several hold.
@@ -149,6 +163,8 @@ pub struct Setting<'a> {
     pub patterns: &'a [String],
     /// In how many of a hundred places a corpus snippet is taken rather than a generated expression.
     pub snippet_percent: u32,
+    /// In how many of a hundred of these it may be one that fails on some rows.
+    pub may_fail_percent: u32,
 }
 
 /// An oracle as it is known to the program.

@@ -9,4 +9,5 @@ pub mod print;
 pub mod profile;
 pub mod schema;
 pub mod snippet;
+pub mod table_snippet;
 pub mod types;

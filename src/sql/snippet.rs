@@ -1,8 +1,10 @@
 //! A snippet: an expression over the default table of its dialect, ready to be mapped onto another table.
 
 use super::lex::{LexError, Token, tokens};
-use super::profile::{ColumnType, Forbidden, Profile};
+use super::profile::{ColumnType, Profile};
 use super::types::SqlType;
+use crate::digest::Digest;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use thiserror::Error;
@@ -13,6 +15,12 @@ use thiserror::Error;
 pub struct Snippet {
     /// As written.
     pub sql: String,
+    /// Where it is from, in a few words; empty for one that is made while hunting.
+    pub origin: String,
+    /// The keys of the corpus snippets that it is, or is made of.
+    pub made_of: Vec<Arc<str>>,
+    /// The function of the engine's list that it calls, if that is what it was made for.
+    pub calls: Option<Arc<str>>,
     pieces: Vec<Piece>,
     /// Type and profile name of each column it uses.
     pub columns: Vec<(String, ColumnType)>,
@@ -30,6 +38,8 @@ pub struct Snippet {
     pub boolean_valued: bool,
     /// NULL on a row of NULLs, both stored and padded by an outer join.
     pub null_preserving: bool,
+    /// It fails on some rows.
+    pub may_fail: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +51,61 @@ enum Piece {
     Bare(usize),
     /// The table's name in a subquery.
     Table,
+}
+
+/// What a snippet stands for.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum SnippetKind {
+    /// An expression over one row.
+    #[default]
+    Expression,
+    /// A table.
+    Table,
+}
+
+/// Words that an expression may not have, because a window or several rows are no value of a row, and that a table may.
+const OF_TABLES: [&str; 8] =
+    ["over", "window", "rank", "dense_rank", "percent_rank", "cume_dist", "unnest", "generate_subscripts"];
+
+/// Words that no table may have: what depends on the order of rows among equals, and what other columns change.
+const NOT_OF_TABLES: [&str; 12] = [
+    "rows",
+    "row_number",
+    "lag",
+    "lead",
+    "first_value",
+    "last_value",
+    "nth_value",
+    "ntile",
+    "natural",
+    "collate",
+    "qualify",
+    "fill",
+];
+
+/// Whether the words of a profile let a word into snippets of a kind; it is in lower case.
+pub fn is_allowed(word: &str, profile: &Profile, kind: SnippetKind) -> bool {
+    let forbidden = profile.forbidden.words.contains(word);
+    match kind {
+        SnippetKind::Expression => !forbidden,
+        SnippetKind::Table => !NOT_OF_TABLES.contains(&word) && (!forbidden || OF_TABLES.contains(&word)),
+    }
 }
 
 /// Why a snippet is not used.
@@ -57,19 +122,32 @@ pub enum SnippetError {
     Unmappable(String),
 }
 
+/// Whether a text calls one of these functions, given in lower case.
+pub fn calls_any(sql: &str, names: &BTreeSet<String>) -> bool {
+    let Ok(all) = tokens(sql) else { return false };
+    let dense: Vec<&Token> = all.iter().filter(|token| !matches!(token, Token::Space(_))).collect();
+    dense.windows(2).any(|pair| match pair {
+        [Token::Word(word), Token::Symbol('(')] => names.contains(&word.to_ascii_lowercase()),
+        _ => false,
+    })
+}
+
 impl Snippet {
     /// Reads a snippet and checks it by name. Claims are empty until validation.
     pub fn parse(sql: &str, profile: &Profile) -> Result<Self, SnippetError> {
         let all = tokens(sql)?;
         let table = &profile.snippet_table.name;
         let dense: Vec<Token> = all.iter().filter(|t| !matches!(t, Token::Space(_))).copied().collect();
-        forbidden(&dense, &profile.forbidden)?;
+        forbidden(&dense, profile, SnippetKind::Expression)?;
         let column_of = |token: &Token| match token {
             Token::Word(word) => profile.snippet_table.columns.get_key_value(&word.to_ascii_lowercase()),
             _ => None,
         };
         let mut snippet = Self {
             sql: sql.to_owned(),
+            origin: String::new(),
+            made_of: Vec::new(),
+            calls: None,
             pieces: Vec::new(),
             columns: Vec::new(),
             has_subquery: dense.iter().any(|t| t.is_word("select")),
@@ -79,6 +157,7 @@ impl Snippet {
             ty: None,
             boolean_valued: false,
             null_preserving: false,
+            may_fail: false,
         };
         let mut text = String::new();
         let mut at = 0;
@@ -141,12 +220,12 @@ impl Snippet {
 
     /// Whether it calls one of these functions, given in lower case.
     pub fn calls_any(&self, names: &BTreeSet<String>) -> bool {
-        let Ok(all) = tokens(&self.sql) else { return false };
-        let dense: Vec<&Token> = all.iter().filter(|token| !matches!(token, Token::Space(_))).collect();
-        dense.windows(2).any(|pair| match pair {
-            [Token::Word(word), Token::Symbol('(')] => names.contains(&word.to_ascii_lowercase()),
-            _ => false,
-        })
+        calls_any(&self.sql, names)
+    }
+
+    /// What names it in caches and counters.
+    pub fn key(&self) -> String {
+        Digest::of(["expression", &self.sql]).hex(16)
     }
 
     fn flush(&mut self, text: &mut String) {
@@ -191,13 +270,56 @@ impl Snippet {
     }
 }
 
-fn is_clause_word(word: &str) -> bool {
-    ["where", "group", "order", "join", "left", "cross", "inner", "on", "union", "limit", "natural", "right", "full"]
-        .contains(&word.to_ascii_lowercase().as_str())
+pub(super) fn is_clause_word(word: &str) -> bool {
+    [
+        "where",
+        "group",
+        "order",
+        "join",
+        "left",
+        "cross",
+        "inner",
+        "on",
+        "union",
+        "limit",
+        "natural",
+        "right",
+        "full",
+        "and",
+        "or",
+        "then",
+        "else",
+        "end",
+        "when",
+        "in",
+        "is",
+        "not",
+        "between",
+        "like",
+        "over",
+        "filter",
+        "intersect",
+        "except",
+        "having",
+        "from",
+        "select",
+        "using",
+        "asc",
+        "desc",
+        "semi",
+        "anti",
+        "straight_join",
+        "window",
+        "within",
+        "as",
+        "with",
+    ]
+    .contains(&word.to_ascii_lowercase().as_str())
 }
 
 /// The check by name; `tokens` has no white space.
-fn forbidden(tokens: &[Token], forbidden: &Forbidden) -> Result<(), SnippetError> {
+pub(super) fn forbidden(tokens: &[Token], profile: &Profile, kind: SnippetKind) -> Result<(), SnippetError> {
+    let forbidden = &profile.forbidden;
     let fail = |what: &str| Err(SnippetError::Forbidden(what.to_owned()));
     let mut subtyped = 0;
     let mut subquery = false;
@@ -205,7 +327,7 @@ fn forbidden(tokens: &[Token], forbidden: &Forbidden) -> Result<(), SnippetError
         match token {
             Token::Word(word) => {
                 let word = word.to_ascii_lowercase();
-                if forbidden.words.contains(&word) {
+                if !is_allowed(&word, profile, kind) {
                     return fail(&word);
                 }
                 let operands = operands(&tokens[at + 1..]);

@@ -164,7 +164,7 @@ impl Store {
             r#"SELECT id, key, config, (SELECT count(*) FROM seed WHERE run_id = run.id) AS "seeds!",
                    (SELECT count(*) FROM seed WHERE run_id = run.id AND ended IS NOT NULL) AS "ended!",
                    utc(created) AS "created!"
-               FROM run WHERE $1::bigint IS NULL OR id < $1 ORDER BY id DESC LIMIT $2"#,
+               FROM run WHERE purpose = 'discovery' AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2"#,
             before,
             limit
         );
@@ -178,7 +178,7 @@ impl Store {
             r#"SELECT id, key, config, (SELECT count(*) FROM seed WHERE run_id = run.id) AS "seeds!",
                    (SELECT count(*) FROM seed WHERE run_id = run.id AND ended IS NOT NULL) AS "ended!",
                    utc(created) AS "created!"
-               FROM run WHERE id = $1"#,
+               FROM run WHERE id = $1 AND purpose = 'discovery'"#,
             id
         );
         let Some(line) = line.fetch_optional(&self.pool).await? else { return Ok(None) };

@@ -606,4 +606,9 @@ impl Store {
         }
         Ok(costs)
     }
+    /// Says that a run learns snippets.
+    pub async fn run_learns(&self, run: &Run) -> Result<(), StoreError> {
+        sqlx::query!("UPDATE run SET purpose = 'corpus' WHERE id = $1", run.id).execute(&self.pool).await?;
+        Ok(())
+    }
 }

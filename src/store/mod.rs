@@ -37,7 +37,7 @@ pub use discovery::{
 pub use event::{EventListener, EventRow};
 pub use job::{JobRow, NewJob};
 pub use review::{ClassDetail, ClassFilter, ClassLine, QueuedClass, Withdrawal};
-pub use snippet::SnippetRow;
+pub use snippet::{Build, Provenance, SnippetRow, ValidationRow};
 pub use token::TokenRow;
 
 use crate::clock;

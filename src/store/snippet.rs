@@ -1,9 +1,11 @@
 //! Snippets: expressions that fill placeholders, by dialect.
 
 use super::audit::Change;
-use super::{Store, StoreError, Written};
+use super::{Store, StoreError, Written, parse, storable};
+use crate::catalogue::SnippetLine;
+use crate::sql::snippet::SnippetKind;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 /// A snippet.
@@ -13,7 +15,9 @@ pub struct SnippetRow {
     pub id: i64,
     /// The dialect.
     pub dialect: String,
-    /// The expression.
+    /// What it stands for: `expression` or `table`.
+    pub kind: String,
+    /// The expression, or the query.
     pub sql: String,
     /// Where it is from.
     pub origin: String,
@@ -25,14 +29,68 @@ pub struct SnippetRow {
     pub created: String,
 }
 
+/// Where snippets are from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Provenance {
+    /// In a few words.
+    pub origin: String,
+    /// The run that asked for them, if a model wrote them.
+    pub run: Option<i64>,
+    /// The request.
+    pub request_hash: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// What of the documentation it was shown.
+    pub documentation: Vec<String>,
+}
+
+/// A build of an engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Build<'a> {
+    /// The target, as it was named.
+    pub dbms: &'a str,
+    /// The version that it says it is.
+    pub version: &'a str,
+    /// What tells it from other builds.
+    pub build_id: &'a str,
+}
+
+/// What a build was seen to make of a snippet.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ValidationRow {
+    /// The target.
+    pub dbms: String,
+    /// Its version.
+    pub version: String,
+    /// What tells the build from others.
+    pub build_id: String,
+    /// Whether it may be used there.
+    pub valid: bool,
+    /// Its claims as they were read back, or why it may not be used.
+    pub verdict: Value,
+}
+
 impl Store {
     /// Adds snippets of a dialect; how many of them were new. What they claim is validated on the engine that uses them.
-    pub async fn snippet_put(&self, dialect: &str, origin: &str, snippets: &[String]) -> Result<u64, StoreError> {
+    pub async fn snippet_put(
+        &self,
+        dialect: &str,
+        kind: SnippetKind,
+        provenance: &Provenance,
+        snippets: &[String],
+    ) -> Result<u64, StoreError> {
+        let Provenance { origin, run, request_hash, model, documentation } = provenance;
         let done = sqlx::query!(
-            "INSERT INTO snippet (dialect, origin, sql) SELECT $1, $2, sql FROM unnest($3::text[]) AS new (sql)
+            "INSERT INTO snippet (dialect, kind, origin, run_id, request_hash, model, documentation, sql)
+             SELECT $1, $2, $3, $4, $5, $6, $7, sql FROM unnest($8::text[]) AS new (sql)
              ON CONFLICT (dialect, sql) DO NOTHING",
             dialect,
+            <&str>::from(kind),
             origin,
+            *run,
+            request_hash.as_deref(),
+            model.as_deref(),
+            documentation,
             snippets
         )
         .execute(&self.pool)
@@ -41,10 +99,71 @@ impl Store {
     }
 
     /// The snippets of a dialect that may be used, in the order in which they came.
-    pub async fn snippet_list(&self, dialect: &str) -> Result<Vec<String>, StoreError> {
-        let snippets =
-            sqlx::query_scalar!("SELECT sql FROM snippet WHERE dialect = $1 AND disabled IS NULL ORDER BY id", dialect);
-        Ok(snippets.fetch_all(&self.pool).await?)
+    pub async fn snippet_list(&self, dialect: &str) -> Result<Vec<SnippetLine>, StoreError> {
+        let rows = sqlx::query!(
+            "SELECT kind, sql, origin FROM snippet WHERE dialect = $1 AND disabled IS NULL ORDER BY id",
+            dialect
+        );
+        let rows = rows.fetch_all(&self.pool).await?.into_iter();
+        rows.map(|row| {
+            let kind = parse("the kind of a snippet", &row.kind)?;
+            Ok(SnippetLine { sql: row.sql, kind, origin: row.origin, feature: None })
+        })
+        .collect()
+    }
+
+    /// Where a snippet is from.
+    pub async fn snippet_provenance(&self, id: i64) -> Result<Option<Provenance>, StoreError> {
+        let row =
+            sqlx::query!("SELECT origin, run_id, request_hash, model, documentation FROM snippet WHERE id = $1", id);
+        let row = row.fetch_optional(&self.pool).await?;
+        Ok(row.map(|row| Provenance {
+            origin: row.origin,
+            run: row.run_id,
+            request_hash: row.request_hash,
+            model: row.model,
+            documentation: row.documentation,
+        }))
+    }
+
+    /// Notes what a build makes of snippets of a dialect: of each its text, whether it is valid, and the verdict.
+    pub async fn snippet_validated(
+        &self,
+        dialect: &str,
+        build: &Build<'_>,
+        verdicts: &[(String, bool, Value)],
+    ) -> Result<(), StoreError> {
+        let texts: Vec<String> = verdicts.iter().map(|(sql, ..)| sql.clone()).collect();
+        let valid: Vec<bool> = verdicts.iter().map(|(_, valid, _)| *valid).collect();
+        let said: Vec<Value> = verdicts.iter().map(|(.., verdict)| storable(verdict.clone())).collect();
+        sqlx::query!(
+            "INSERT INTO snippet_validation (snippet_id, build_id, dbms, version, verdict, valid)
+             SELECT snippet.id, $2, $3, $4, new.verdict, new.valid
+             FROM unnest($5::text[], $6::bool[], $7::jsonb[]) AS new (sql, valid, verdict)
+                 JOIN snippet ON snippet.dialect = $1 AND snippet.sql = new.sql
+             ON CONFLICT (snippet_id, build_id) DO UPDATE SET verdict = EXCLUDED.verdict, valid = EXCLUDED.valid,
+                 dbms = EXCLUDED.dbms, version = EXCLUDED.version, validated = now()",
+            dialect,
+            build.build_id,
+            build.dbms,
+            build.version,
+            &texts,
+            &valid,
+            &said
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+
+    /// What builds were seen to make of a snippet.
+    pub async fn snippet_validations(&self, id: i64) -> Result<Vec<ValidationRow>, StoreError> {
+        let rows = sqlx::query_as!(
+            ValidationRow,
+            "SELECT dbms, version, build_id, valid, verdict FROM snippet_validation WHERE snippet_id = $1 ORDER BY validated",
+            id
+        );
+        Ok(rows.fetch_all(&self.pool).await?)
     }
 
     /// Snippets in the order in which they came, after one.
@@ -58,7 +177,7 @@ impl Store {
     ) -> Result<Vec<SnippetRow>, StoreError> {
         let rows = sqlx::query_as!(
             SnippetRow,
-            r#"SELECT id, dialect, sql, origin, disabled, revision, utc(created) AS "created!" FROM snippet
+            r#"SELECT id, dialect, kind, sql, origin, disabled, revision, utc(created) AS "created!" FROM snippet
                WHERE ($1::text IS NULL OR dialect = $1)
                    AND ($2::text IS NULL OR words(sql) @@ plainto_tsquery('simple', plain_words($2)))
                    AND ($3::bool IS NULL OR (disabled IS NOT NULL) = $3) AND ($4::bigint IS NULL OR id > $4)
@@ -76,7 +195,7 @@ impl Store {
     pub async fn snippet_fetch(&self, id: i64) -> Result<Option<SnippetRow>, StoreError> {
         let row = sqlx::query_as!(
             SnippetRow,
-            r#"SELECT id, dialect, sql, origin, disabled, revision, utc(created) AS "created!" FROM snippet WHERE id = $1"#,
+            r#"SELECT id, dialect, kind, sql, origin, disabled, revision, utc(created) AS "created!" FROM snippet WHERE id = $1"#,
             id
         );
         Ok(row.fetch_optional(&self.pool).await?)

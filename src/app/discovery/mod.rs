@@ -2,7 +2,7 @@
 
 mod request;
 
-pub use request::{ModelRequest, NamedSeed, Request, SeedSource, Who};
+pub use request::{ModelRequest, NamedSeed, Request, SeedSource, Who, endpoint, limits, prices};
 
 use super::Progress;
 use crate::clock;
@@ -21,7 +21,7 @@ use crate::llm::wire::Shape;
 use crate::llm::{Live, LiveConfig, Model, Recorder, Replay};
 use crate::store::{CandidateVerdict, ClassState, Costs, Store, Tally};
 use anyhow::{Context as _, bail};
-use request::{endpoint, limits, prices, seeds};
+use request::seeds;
 use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU32;
@@ -123,7 +123,7 @@ impl Plan {
                 output_tokens_max: request.model.output_tokens_max,
             },
         };
-        let limits = limits(request, config)?;
+        let limits = limits(&request.budget, config)?;
         let prices = prices(config)?;
         let mut price = if rules { None } else { limits.price(&prices, &asking.model)? };
         if files || who == Who::Batch {
@@ -146,7 +146,8 @@ impl Plan {
             examples_max: request.examples_max,
             depth_max: request.depth_max,
         };
-        let endpoint = if sends { Some(endpoint(request, config, prices)?) } else { None };
+        let endpoint =
+            if sends { Some(endpoint(request.model.base_url.as_deref(), request.seed, config, prices)?) } else { None };
         let in_flight = request.model.in_flight;
         Ok(Self { settings, who, seeds, endpoint, live: None, price, limits, prompt, environment, in_flight })
     }
@@ -371,7 +372,8 @@ fn money(discovery: &Discovery, limits: &Limits) -> String {
     text
 }
 
-fn imported_text(from: &str, imported: &Imported) -> String {
+/// What a file of answers brought, in words.
+pub fn imported_text(from: &str, imported: &Imported) -> String {
     let Imported { answered, failed, duplicates, unknown, malformed } = imported;
     let mut text = format!("{from}: {answered} answers");
     let failures: u32 = failed.values().sum();

@@ -179,16 +179,18 @@ fn dollars(what: &str, amount: f64) -> anyhow::Result<MicroUsd> {
     MicroUsd::from_dollars(amount).with_context(|| format!("{what} is {amount}; it must be an amount of US dollars"))
 }
 
-pub(super) fn limits(request: &Request, config: &FileConfig) -> anyhow::Result<Limits> {
-    let usd = request.budget.usd.or(config.budget.usd);
+/// What may be spent: as asked for, or as the configuration says.
+pub fn limits(asked: &BudgetSection, config: &FileConfig) -> anyhow::Result<Limits> {
+    let usd = asked.usd.or(config.budget.usd);
     Ok(Limits {
         usd: usd.map(|usd| dollars("the budget", usd)).transpose()?,
-        tokens: request.budget.tokens.or(config.budget.tokens),
-        calls: request.budget.calls.or(config.budget.calls),
+        tokens: asked.tokens.or(config.budget.tokens),
+        calls: asked.calls.or(config.budget.calls),
     })
 }
 
-pub(super) fn prices(config: &FileConfig) -> anyhow::Result<Prices> {
+/// The prices of the configuration.
+pub fn prices(config: &FileConfig) -> anyhow::Result<Prices> {
     let price = |(name, section): (&String, &PriceSection)| {
         let price = Price {
             input_per_million: dollars(&format!("the price of {name}"), section.input_per_million)?,
@@ -200,10 +202,11 @@ pub(super) fn prices(config: &FileConfig) -> anyhow::Result<Prices> {
     Ok(Prices(prices?))
 }
 
-pub(super) fn endpoint(request: &Request, config: &FileConfig, prices: Prices) -> anyhow::Result<LiveConfig> {
+/// The endpoint: as asked for, or as the configuration says.
+pub fn endpoint(base_url: Option<&str>, seed: u64, config: &FileConfig, prices: Prices) -> anyhow::Result<LiveConfig> {
     let variable = config.model.key_env.clone().unwrap_or_else(|| KEY_ENV.to_owned());
     note_key_variable(&variable);
-    let base_url = request.model.base_url.clone().or_else(|| config.model.base_url.clone());
+    let base_url = base_url.map(str::to_owned).or_else(|| config.model.base_url.clone());
     let key = match std::env::var(&variable) {
         Ok(key) if !key.trim().is_empty() => Key::new(&key)?,
         // Endpoints of one's own often want none.
@@ -213,6 +216,6 @@ pub(super) fn endpoint(request: &Request, config: &FileConfig, prices: Prices) -
     let base_url = base_url.unwrap_or_else(|| BASE_URL.to_owned());
     let mut live = LiveConfig::new(base_url, key, format!("${variable}"));
     live.prices = prices;
-    live.seed = request.seed;
+    live.seed = seed;
     Ok(live)
 }

@@ -1,7 +1,7 @@
 //! `caqtus bench contexts`: in how many contexts each snippet of the corpus can be compared.
 
 use crate::cli::Common;
-use crate::config::{ClassChoice, STATEMENT_LIMITS};
+use crate::config::{ClassChoice, STATEMENT_LIMITS, SnippetChoice};
 use crate::dbms::target::Target;
 use crate::hunt::session::Session;
 use crate::interpret::{build, rows};
@@ -33,7 +33,8 @@ pub(super) struct Survey {
 pub(super) fn survey(dbms: &str, seed: u64, common: &Common) -> anyhow::Result<Survey> {
     let target: Target = dbms.parse()?;
     let choice = ClassChoice { oracles: vec![consistency::NAME.to_owned()], ..ClassChoice::default() };
-    let session = Session::open(&target, &common.data_dir(), None, &choice, 100, &[], &mut || ())?;
+    let all = SnippetChoice { percent: 100, ..SnippetChoice::default() };
+    let session = Session::open(&target, &common.data_dir(), None, &choice, &all, &[], &mut || ())?;
     let Session { capabilities, oracles, version, mut connection, .. } = session;
     let usable = oracles.classes_of(consistency::NAME).len();
     let mut accepts = |statements: &[String], sql: &str| {
@@ -41,7 +42,14 @@ pub(super) fn survey(dbms: &str, seed: u64, common: &Common) -> anyhow::Result<S
         built.and_then(|()| connection.execute(sql)).map_err(|error| error.to_string())
     };
     let profile = capabilities.profile.clone();
-    let setting = Setting { capabilities, catalogue: &[], assumed: false, patterns: &[], snippet_percent: 100 };
+    let setting = Setting {
+        capabilities,
+        catalogue: &[],
+        assumed: false,
+        patterns: &[],
+        snippet_percent: 100,
+        may_fail_percent: 100,
+    };
     let oracle = Consistency::new(setting, &mut accepts);
     let (statements, cases) = oracle.survey(&mut stream(seed, &[]));
     let mut connection = target.open(&common.data_dir(), STATEMENT_LIMITS)?;

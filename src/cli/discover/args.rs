@@ -105,13 +105,13 @@ pub(in crate::cli) struct DiscoverArgs {
 
 /// How a model is asked, and what it may cost.
 #[derive(Debug, Args)]
-pub(super) struct ModelArgs {
+pub(in crate::cli) struct ModelArgs {
     /// The configuration [default: caqtus.toml, if it is there]
     #[arg(long, value_name = "FILE")]
-    pub(super) config: Option<PathBuf>,
+    pub(in crate::cli) config: Option<PathBuf>,
     /// The model
     #[arg(long, value_name = "NAME")]
-    pub(super) model: Option<String>,
+    pub(in crate::cli) model: Option<String>,
     /// The endpoint, if not that of the configuration or `OpenAI`'s
     #[arg(long, value_name = "URL")]
     pub(super) base_url: Option<String>,
@@ -141,6 +141,23 @@ pub(super) struct ModelArgs {
     pub(super) budget_calls: Option<u64>,
 }
 
+impl ModelArgs {
+    /// How a model is asked, and what it may cost.
+    pub(in crate::cli) fn request(&self) -> (ModelRequest, BudgetSection) {
+        let model = ModelRequest {
+            name: self.model.clone(),
+            base_url: self.base_url.clone(),
+            temperature: self.temperature,
+            reasoning_effort: self.reasoning_effort.clone(),
+            candidates: self.candidates,
+            output_tokens_max: self.output_tokens,
+            in_flight: self.in_flight,
+        };
+        let budget = BudgetSection { usd: self.budget_usd, tokens: self.budget_tokens, calls: self.budget_calls };
+        (model, budget)
+    }
+}
+
 impl DiscoverArgs {
     /// What is asked for. Files of seeds and schemas are read.
     pub(super) fn request(&self) -> anyhow::Result<Request> {
@@ -154,8 +171,7 @@ impl DiscoverArgs {
             (None, Some(path)) => named(path).map(|(name, text)| SeedSource::Schema { name, text })?,
             (None, None) => SeedSource::Generated,
         };
-        let ModelArgs { model, base_url, temperature, reasoning_effort, candidates, output_tokens, in_flight, .. } =
-            &self.model;
+        let (model, budget) = self.model.request();
         Ok(Request {
             who: self.llm.clone(),
             seeds,
@@ -166,20 +182,8 @@ impl DiscoverArgs {
             examples_max: self.examples,
             depth_max: self.max_depth,
             focus: self.focus.clone(),
-            model: ModelRequest {
-                name: model.clone(),
-                base_url: base_url.clone(),
-                temperature: *temperature,
-                reasoning_effort: reasoning_effort.clone(),
-                candidates: *candidates,
-                output_tokens_max: *output_tokens,
-                in_flight: *in_flight,
-            },
-            budget: BudgetSection {
-                usd: self.model.budget_usd,
-                tokens: self.model.budget_tokens,
-                calls: self.model.budget_calls,
-            },
+            model,
+            budget,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 mod args;
 
-pub(super) use args::DiscoverArgs;
+pub(super) use args::{DiscoverArgs, ModelArgs};
 
 use super::progress::{ProgressLine, stop_after};
 use super::{FOUND, printable};

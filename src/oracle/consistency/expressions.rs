@@ -30,7 +30,7 @@ impl Expressions {
     /// Sorts the snippets that hold on a target.
     pub(super) fn new(capabilities: &Arc<Capabilities>) -> Self {
         let mut by_type: BTreeMap<SqlType, Vec<Arc<Snippet>>> = BTreeMap::new();
-        for snippet in &capabilities.snippets {
+        for snippet in &capabilities.corpus.expressions {
             let ty = if snippet.boolean_valued { Some(SqlType::Boolean) } else { snippet.ty };
             if let Some(ty) = ty {
                 by_type.entry(ty).or_default().push(snippet.clone());
@@ -52,8 +52,8 @@ impl Expressions {
     }
 
     /// A corpus snippet, or one with another in the place of a column.
-    pub(super) fn of_corpus(&self, rng: &mut Rng) -> Option<Arc<Snippet>> {
-        let outer = pick(rng, &self.capabilities.snippets)?;
+    pub(super) fn of_corpus(&self, may_fail: bool, rng: &mut Rng) -> Option<Arc<Snippet>> {
+        let outer = pick(rng, &self.capabilities.corpus.expressions).filter(|snippet| may_fail || !snippet.may_fail)?;
         if chance(rng, 60) { Some(outer.clone()) } else { self.combined(outer, rng) }
     }
 
@@ -80,6 +80,7 @@ impl Expressions {
         });
         let mut combined = self.parse(&text)?;
         combined.boolean_valued = outer.boolean_valued;
+        combined.made_of = outer.made_of.iter().chain(&inner.made_of).cloned().collect();
         Some(Arc::new(combined))
     }
 
@@ -87,7 +88,9 @@ impl Expressions {
     pub(super) fn call(&self, rng: &mut Rng) -> Option<Arc<Snippet>> {
         let function = pick(rng, &self.capabilities.functions)?;
         let arguments: Option<Vec<String>> = function.arguments.iter().map(|part| self.argument(part, rng)).collect();
-        self.parse(&format!("{}({})", function.name, arguments?.join(", "))).map(Arc::new)
+        let mut call = self.parse(&format!("{}({})", function.name, arguments?.join(", ")))?;
+        call.calls = Some(function.name.as_str().into());
+        Some(Arc::new(call))
     }
 
     /// A column or a boundary value in the place of the type that a template names.

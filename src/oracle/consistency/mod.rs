@@ -10,7 +10,7 @@ mod rows;
 mod shrink;
 mod site;
 
-use super::{Accepts, Case, Oracle, Registration, Setting, SharedCase, TestDatabase};
+use super::{Accepts, Case, Oracle, Registration, Setting, SharedCase, TestDatabase, Use};
 use crate::caq::instantiation::Instantiation;
 use crate::config::matches_glob;
 use crate::generate::Capabilities;
@@ -58,6 +58,8 @@ pub struct Consistency {
     expressions: Expressions,
     /// In how many of a hundred cases the expression is made of corpus snippets rather than generated.
     snippet_percent: u32,
+    /// In how many of these it may be one that fails on some rows.
+    may_fail_percent: u32,
     /// Contexts that are not used here, and why.
     unused: BTreeMap<String, String>,
 }
@@ -71,10 +73,10 @@ fn select(patterns: &[String]) -> Vec<&'static Context> {
 impl Consistency {
     /// Keeps the contexts that the target takes: `accepts` tries a query on what statements make.
     pub fn new(setting: Setting, accepts: Accepts) -> Self {
-        let Setting { capabilities, patterns, snippet_percent, .. } = setting;
+        let Setting { capabilities, patterns, snippet_percent, may_fail_percent, .. } = setting;
         let expressions = Expressions::new(&capabilities);
-        let mut oracle =
-            Self { capabilities, contexts: Vec::new(), expressions, snippet_percent, unused: BTreeMap::new() };
+        let (contexts, unused) = (Vec::new(), BTreeMap::new());
+        let mut oracle = Self { capabilities, contexts, expressions, snippet_percent, may_fail_percent, unused };
         let mut usable: Vec<&'static Context> = Vec::new();
         for context in select(patterns) {
             if usable.iter().any(|form| form.name == context.name) {
@@ -103,7 +105,7 @@ impl Consistency {
             database.case_of(snippet.clone(), Some(0), contexts, rng).program(&mut program);
             program
         };
-        let cases = self.capabilities.snippets.iter().map(case).collect();
+        let cases = self.capabilities.corpus.expressions.iter().map(case).collect();
         (database.database.statements.clone(), cases)
     }
 
@@ -189,8 +191,9 @@ impl<'a> ConsistencyDatabase<'a> {
     fn expression(&self, rng: &mut Rng) -> Arc<Snippet> {
         let expressions = &self.oracle.expressions;
         let of_corpus = chance(rng, self.oracle.snippet_percent);
+        let may_fail = chance(rng, self.oracle.may_fail_percent);
         let drawn = (0..ATTEMPTS).find_map(|_| match of_corpus {
-            true => expressions.of_corpus(rng),
+            true => expressions.of_corpus(may_fail, rng),
             false if chance(rng, 50) => expressions.call(rng),
             false => expressions.generated(rng),
         });
@@ -279,6 +282,11 @@ impl<'a> Case<'a> for ConsistencyCase<'a> {
         let snippet = self.snippet.clone();
         let columns = snippet.columns.iter().map(|(name, _)| name.as_str().into()).collect();
         vec![Instantiation::Snippet { snippet, columns, table: TABLE.into() }.describe()]
+    }
+
+    fn uses(&self, note: &mut dyn FnMut(Use<'_>)) {
+        self.snippet.made_of.iter().for_each(|key| note(Use::Snippet(key)));
+        self.snippet.calls.iter().for_each(|name| note(Use::Function(name)));
     }
 
     fn parts(&self) -> usize {

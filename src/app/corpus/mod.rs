@@ -1,0 +1,10 @@
+//! The corpus of snippets: learning them, and what is known of them.
+
+mod coverage;
+mod engine;
+mod learn;
+pub mod shelf;
+
+pub use coverage::{Coverage, coverage};
+pub use engine::{Engine, EngineFault, Judged};
+pub use learn::{Environment, LearnRequest, Learner, Summary, learn};
