@@ -200,8 +200,10 @@ pub struct CampaignSpec {
     pub learned: Option<Vec<UnsupportedSubquery>>,
     /// What was known when it began of snippets whose cases are void too often on the target's builds, as
     /// [`SnippetChoice::standing`] has it.
+    ///
+    /// `None` until a campaign begins that goes by it; empty for one that must not.
     #[serde(default)]
-    pub standing: BTreeMap<String, BTreeMap<String, u8>>,
+    pub standing: Option<BTreeMap<String, BTreeMap<String, u8>>>,
     /// In how many of a hundred fillings with a snippet it may be one that fails on some rows.
     #[serde(default)]
     pub may_fail_percent: u32,
@@ -217,7 +219,7 @@ impl CampaignSpec {
             percent: self.snippet_percent,
             may_fail_percent: self.may_fail_percent,
             seed: Some(self.seed),
-            standing: self.standing.clone(),
+            standing: self.standing.clone().unwrap_or_default(),
         }
     }
 
@@ -229,7 +231,7 @@ impl CampaignSpec {
             choice: ClassChoice::default(),
             snippet_percent: SNIPPET_PERCENT,
             learned: None,
-            standing: BTreeMap::new(),
+            standing: None,
             may_fail_percent: MAY_FAIL_PERCENT,
             limits: CampaignLimits::default(),
         }

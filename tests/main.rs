@@ -3,6 +3,7 @@
 mod bugs_are_grouped_and_known;
 mod catalogue_holds_on_sqlite;
 mod command_line;
+mod corpus_is_learned;
 mod discovery_goes_on;
 mod discovery_with_a_model;
 mod engines_in_python;

@@ -162,7 +162,7 @@ pub async fn run(
     if !plan.resume && plan.spec.learned.is_none() {
         let (data_dir, dbms) = (&plan.environment.data_dir, &plan.spec.dbms);
         plan.spec.learned = Some(learned::read(data_dir, dbms));
-        plan.spec.standing = uses::standing(&uses::read(data_dir, dbms));
+        plan.spec.standing.get_or_insert_with(|| uses::standing(&uses::read(data_dir, dbms)));
     }
     match store {
         None => {

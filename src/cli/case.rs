@@ -5,8 +5,8 @@ use crate::catalogue;
 use crate::config::{CASES_PER_BLOCK, CampaignSpec, SNIPPET_PERCENT};
 use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
+use crate::hunt::learned;
 use crate::hunt::protocol::{ExecutorConfig, WorkerEnvironment};
-use crate::hunt::{learned, uses};
 use crate::triage::report::script;
 use anyhow::Context as _;
 use clap::Args;
@@ -51,7 +51,6 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
         choice: args.choice.choice(),
         snippet_percent: args.snippets,
         learned: Some(learned::read(&data_dir, &target.to_string())),
-        standing: uses::standing(&uses::read(&data_dir, &target.to_string())),
         ..CampaignSpec::new(target.to_string(), args.seed)
     };
     let environment = WorkerEnvironment {

@@ -22,6 +22,7 @@ use crate::triage::finding::shell_word;
 use crate::triage::group::Bug;
 use anyhow::anyhow;
 use clap::Args;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -159,6 +160,8 @@ fn hunt(args: HuntArgs) -> anyhow::Result<ExitCode> {
     if !args.resume {
         spec.snippet_percent = args.snippets;
         spec.may_fail_percent = args.may_fail;
+        // A hunt that is to be repeated depends on nothing that others came to.
+        spec.standing = args.seed.map(|_| BTreeMap::new());
         spec.choice = args.choice.choice();
         if let Some(store) = &store {
             spec.choice.source = runtime.block_on(campaign::released(store, target.dialect(), &args.out))?;

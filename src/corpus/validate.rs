@@ -46,7 +46,7 @@ pub enum SnippetVerdict {
 }
 
 /// Raised whenever validation checks more or otherwise, so that cached verdicts of an older one are not used.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// A snippet that takes longer on a few rows is too slow to be put into queries.
 const SLOW: Duration = Duration::from_millis(200);
@@ -66,17 +66,22 @@ const ROWS: usize = 2 * DISTINCT_ROWS;
 /// Rows of a filled default table of table snippets.
 const SOURCE_ROWS: usize = 7;
 
+/// Rows of one with many ties.
+const TIED_ROWS: usize = 12;
+
 const FULL: &str = "snippet_full";
 const REVERSED: &str = "snippet_reversed";
 const INDEXED: &str = "snippet_indexed";
 const NULLS: &str = "snippet_nulls";
 const EMPTY: &str = "snippet_empty";
+const TIES: &str = "snippet_ties";
+const TIES_REVERSED: &str = "snippet_seit";
 
 /// The tables of expressions.
 const TABLES: [&str; 5] = [FULL, REVERSED, INDEXED, NULLS, EMPTY];
 
 /// The default tables of table snippets, in each of these forms.
-const FORMS: [&str; 4] = [FULL, REVERSED, INDEXED, EMPTY];
+const FORMS: [&str; 6] = [FULL, REVERSED, INDEXED, EMPTY, TIES, TIES_REVERSED];
 
 /// A snippet that nobody has judged.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -125,11 +130,17 @@ impl Parsed {
                 all
             }
             Self::Table(snippet) => {
-                let mut all: Vec<_> = [[FULL, FULL], [REVERSED, REVERSED], [INDEXED, INDEXED]]
-                    .into_iter()
-                    .chain(PARTLY_EMPTY)
-                    .map(|forms| (table_query(snippet, forms), None))
-                    .collect();
+                let mut all: Vec<_> = [
+                    [FULL, FULL],
+                    [REVERSED, REVERSED],
+                    [INDEXED, INDEXED],
+                    [TIES, TIES],
+                    [TIES_REVERSED, TIES_REVERSED],
+                ]
+                .into_iter()
+                .chain(PARTLY_EMPTY)
+                .map(|forms| (table_query(snippet, forms), None))
+                .collect();
                 all.push((table_query(snippet, [FULL, FULL]), other_plan));
                 all
             }
@@ -246,6 +257,19 @@ fn sources(profile: &Profile, statements: &mut Vec<String>) {
             &rows,
             statements,
         );
+        // Two values a column, so that whatever is taken from one of several rows shows by their order.
+        let tied = |row: usize, column: usize, ty: &ColumnType| {
+            let values = profile.literals(ty);
+            let at = (row >> ((column + table) % 3)) % 2;
+            if row % 7 == column { "NULL" } else { values.get(at).map_or("NULL", String::as_str) }
+        };
+        let rows: Vec<String> = (0..TIED_ROWS)
+            .map(|row| {
+                let cells: Vec<&str> = columns.iter().enumerate().map(|(c, (_, ty))| tied(row, c, ty)).collect();
+                format!("({})", cells.join(", "))
+            })
+            .collect();
+        insert([source(table, TIES)].into_iter(), &source(table, TIES_REVERSED), &rows, statements);
     }
 }
 
@@ -415,6 +439,10 @@ fn examine_table(
     if compare(&full, &connection.rows(&query([REVERSED, REVERSED]))?) != Comparison::Equal {
         return refused(UNREPEATED);
     }
+    let tied = connection.rows(&query([TIES, TIES]))?;
+    if compare(&tied, &connection.rows(&query([TIES_REVERSED, TIES_REVERSED]))?) != Comparison::Equal {
+        return refused(UNREPEATED);
+    }
     let indexed = connection.rows(&query([INDEXED, INDEXED]))?;
     let switched = with_switch(connection, profile.switches.first(), |c| c.rows(&query([FULL, FULL])))?;
     if compare(&full, &indexed) != Comparison::Equal || compare(&full, &switched) != Comparison::Equal {
@@ -557,7 +585,8 @@ mod tests {
         let (int, text) = (BTreeSet::from([SqlType::Int, SqlType::Boolean]), BTreeSet::from([SqlType::Text]));
         assert_eq!(table(sql), SnippetVerdict::Table { yields: vec![int, text], micros: 0 });
         for (sql, why) in [
-            // A bare column beside an aggregate is of whichever row comes first.
+            // A bare column beside an aggregate is of whichever row comes first, or of one of those with the maximum.
+            ("SELECT a.i1 AS y1, max(a.b1) AS y2, a.x1 AS y3 FROM s1 AS a GROUP BY a.i1", "insertion"),
             ("SELECT a.i1 AS y1, a.x1 AS y2, count(*) AS y3 FROM s1 AS a GROUP BY a.b1", "insertion"),
             ("SELECT a.i1 AS y1 FROM s1 AS a WHERE 1 = 0", "no row"),
             ("SELECT a.i1 AS y1, a.i2 FROM s1 AS a", "other columns"),

@@ -27,8 +27,8 @@ pub struct Database {
     pub tables: Vec<TableInfo>,
     /// For each relation the fillings of its table placeholder; empty for the schema's own tables.
     pub table_fills: Vec<Vec<TableInstantiation>>,
-    /// The key of the table snippet that each of these is, if it is one.
-    pub table_keys: Vec<Vec<Option<String>>>,
+    /// Where each of these is from, if it is a table snippet.
+    pub table_origins: Vec<Vec<Option<TableOrigin>>>,
     /// Literals that rows and expressions share.
     pub literals: Literals,
     /// For each relation, predicates that partial and expression indexes were made of.
@@ -40,6 +40,15 @@ const TABLE_SNIPPET_PERCENT: u32 = 50;
 
 /// Tables tried in the place of a default table of a snippet.
 const MAPPING_ATTEMPTS: usize = 6;
+
+/// Where a query for a table placeholder is from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableOrigin {
+    /// The key of the table snippet.
+    pub key: String,
+    /// The same query over the same rows in another order.
+    pub reversed: String,
+}
 
 /// Batches of cases on one database; between them rows and indexes change.
 const EPOCHS: usize = 3;
@@ -82,7 +91,7 @@ pub fn database(relations: Relations, capabilities: &Capabilities, rng: &mut Rng
     if chance(rng, 30) {
         builder.maintain(rng);
     }
-    let (table_fills, table_keys) =
+    let (table_fills, table_origins) =
         (0..builder.tables.len()).map(|relation| builder.table_fills(relation, rng)).unzip();
     let mut epochs = vec![std::mem::take(&mut builder.statements)];
     for _ in 1..EPOCHS {
@@ -91,7 +100,7 @@ pub fn database(relations: Relations, capabilities: &Capabilities, rng: &mut Rng
         }
         epochs.push(std::mem::take(&mut builder.statements));
     }
-    Database { epochs, tables: builder.tables, table_fills, table_keys, literals: builder.literals, favourites }
+    Database { epochs, tables: builder.tables, table_fills, table_origins, literals: builder.literals, favourites }
 }
 
 /// An expression as an index or a column definition wants it, its columns without a qualifier.
@@ -470,7 +479,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Fillings of a table placeholder: a table and a view by name, a derived table, a common table expression.
-    fn table_fills(&mut self, relation: usize, rng: &mut Rng) -> (Vec<TableInstantiation>, Vec<Option<String>>) {
+    fn table_fills(&mut self, relation: usize, rng: &mut Rng) -> (Vec<TableInstantiation>, Vec<Option<TableOrigin>>) {
         if self.is_schema_table(relation) {
             return <_>::default();
         }
@@ -480,7 +489,7 @@ impl<'a> Builder<'a> {
             let snippet = if chance(rng, TABLE_SNIPPET_PERCENT) { self.table_snippet(&columns, rng) } else { None };
             snippet.map_or_else(
                 || (table::query(&self.generator(), self.capabilities, &columns, rng), None),
-                |(query, key)| (query, Some(key)),
+                |(query, origin)| (query, Some(origin)),
             )
         };
         let ((view, of_view), (derived, of_derived), (cte, of_cte)) = (body(rng), body(rng), body(rng));
@@ -494,8 +503,8 @@ impl<'a> Builder<'a> {
         (fills, vec![None, of_view, of_derived, of_cte])
     }
 
-    /// A table snippet with columns of these types, mapped onto tables of the database, and its key.
-    fn table_snippet(&self, columns: &[ColumnInfo], rng: &mut Rng) -> Option<(String, String)> {
+    /// A table snippet with columns of these types, mapped onto tables of the database.
+    fn table_snippet(&self, columns: &[ColumnInfo], rng: &mut Rng) -> Option<(String, TableOrigin)> {
         let fits = |snippet: &&Arc<TableSnippet>| {
             snippet.outputs == columns.len()
                 && snippet.yields.iter().zip(columns).all(|(types, column)| column.ty.is_some_and(|ty| types.contains(&ty)))
@@ -507,7 +516,21 @@ impl<'a> Builder<'a> {
         let snippet = pick(rng, &fitting)?;
         let mapped = [self.mapped(snippet, 0, rng)?, self.mapped(snippet, 1, rng)?];
         let typed: Option<Vec<_>> = columns.iter().map(|column| Some((column.name.clone(), column.ty?))).collect();
-        Some((snippet.typed(&self.capabilities.profile, &mapped, &typed?), snippet.key()))
+        let (profile, typed) = (&self.capabilities.profile, typed?);
+        let reversed = mapped.clone().map(|mapped| Mapped { table: self.reversed(&mapped.table).into(), ..mapped });
+        let origin = TableOrigin { key: snippet.key(), reversed: snippet.typed(profile, &reversed, &typed) };
+        Some((snippet.typed(profile, &mapped, &typed), origin))
+    }
+
+    /// A table whose rows come in another order. The limit keeps the order from being left out.
+    fn reversed(&self, table: &str) -> String {
+        let info = self.tables.iter().find(|info| &*info.name == table);
+        let keys = info.into_iter().flat_map(|info| &info.columns).filter(|column| column.ty.is_some());
+        let keys: Vec<String> = keys.map(|column| format!("{} DESC", column.name)).collect();
+        if keys.is_empty() {
+            return table.to_owned();
+        }
+        format!("(SELECT * FROM {table} ORDER BY {} LIMIT 1000000)", keys.join(", "))
     }
 
     /// A table for a default table of a snippet, with a column of its type for each column that is used.

@@ -6,7 +6,7 @@ use crate::caq::instantiation::{Instantiation, TableInstantiation};
 use crate::caq::names::{PlaceholderKind, PlaceholderRequirement};
 use crate::caq::node::{Node, plain_literals};
 use crate::caq::proof::Selection;
-use crate::generate::database::{Database, Relations, database, tables};
+use crate::generate::database::{Database, Relations, TableOrigin, database, tables};
 use crate::generate::expr::{ExprGenerator, ExprSpec};
 use crate::generate::{Capabilities, ColumnInfo, TableInfo};
 use crate::program::{Assumption, Expected, Program, Relation};
@@ -347,6 +347,12 @@ impl CaqDatabase<'_> {
         self.null(ty)
     }
 
+    /// Where the filling of a table placeholder is from, if it is a table snippet.
+    fn origin(&self, relation: usize, fill: &TableInstantiation) -> Option<&TableOrigin> {
+        let mut fills = self.database.table_fills[relation].iter().zip(&self.database.table_origins[relation]);
+        fills.find(|(of, _)| *of == fill)?.1.as_ref()
+    }
+
     /// Simpler fillings of a placeholder that keep the constraints that can be seen without an engine.
     fn simpler(&self, placeholder: usize, fill: &Instantiation) -> Vec<Instantiation> {
         let names = &self.class.class.names;
@@ -473,10 +479,8 @@ impl<'a> Case<'a> for CaqCase<'a> {
                 }
                 (Instantiation::Generated(node), _) => node.operators(&mut |op| note(Use::Operator(&op.sql))),
                 (Instantiation::Table(fill), PlaceholderKind::Table { relation }) => {
-                    let fills = self.on.database.table_fills[*relation].iter();
-                    let mut keys = fills.zip(&self.on.database.table_keys[*relation]);
-                    if let Some((_, Some(key))) = keys.find(|(of, _)| *of == fill) {
-                        note(Use::Snippet(key));
+                    if let Some(origin) = self.on.origin(*relation, fill) {
+                        note(Use::Snippet(&origin.key));
                     }
                 }
                 (Instantiation::Table(_), PlaceholderKind::Expr { .. }) => {}
@@ -579,6 +583,19 @@ impl<'a> Case<'a> for CaqCase<'a> {
         let names = &class.class.names;
         let mut assumptions = Vec::new();
         for ((placeholder, fill), demand) in names.placeholders.iter().zip(&self.fills).zip(&class.class.demands) {
+            if let (PlaceholderKind::Table { relation }, Instantiation::Table(table)) = (&placeholder.kind, fill)
+                && let Some(origin) = self.on.origin(*relation, table)
+            {
+                let query = match table {
+                    TableInstantiation::Name(name) => name.to_string(),
+                    TableInstantiation::Derived(query) | TableInstantiation::Cte { query, .. } => format!("({query})"),
+                };
+                assumptions.push(Assumption {
+                    text: format!("{} has the same rows in whatever order its tables are read", placeholder.name),
+                    sql: format!("SELECT * FROM {query} AS d").into(),
+                    expected: Expected::Same(format!("SELECT * FROM ({}) AS d", origin.reversed).into()),
+                });
+            }
             let PlaceholderKind::Expr { relation, ty } = placeholder.kind else { continue };
             let demand = *demand;
             // The placeholder's table as it is filled in this case, or the class's own table.

@@ -282,7 +282,8 @@ impl Learning<'_> {
         let mut made = synthesis::Expressions::new(&profile, &list, &features);
         // Round after round: functions without a valid call are tried with other arguments.
         let mut valid = 0;
-        for round in 0..synthesis::ROUNDS_MAX {
+        let rounds = if wanted == 0 { 0 } else { synthesis::ROUNDS_MAX };
+        for round in 0..rounds {
             let candidates = made.round(round, wanted.saturating_sub(valid), &self.covered, &self.known, &mut rng);
             if candidates.is_empty() {
                 break;
