@@ -213,6 +213,11 @@ fn a_class_is_found_its_proof_read_and_it_is_released_with_scripts_and_without()
 #[test]
 fn classes_are_brought_in_a_form_and_what_was_done_is_in_the_trail() {
     let caqtus = Caqtus::new();
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
+        let store = Store::open(None, &caqtus.path("data")).await.expect("the store");
+        store.snippet_put("sqlite", "a test", &["(c0 + 1)".to_owned()]).await.expect("put");
+        store.close().await;
+    });
     let served = Served::start(&caqtus);
     let Some(mut browser) = browser::open(served.address) else { return };
     browser.go("/");
@@ -230,6 +235,15 @@ fn classes_are_brought_in_a_form_and_what_was_done_is_in_the_trail() {
     for part in ["class mine", "import", "prove", "released", "loopback"] {
         assert!(trail.contains(part), "{part}: {trail}");
     }
+    // A snippet is left out of campaigns, for a reason, and comes back.
+    browser.go("/snippets");
+    browser.fill("tbody input[name=why]", "it is slow");
+    browser.follow(|browser| browser.click("tbody button", "Leave out"));
+    assert!(browser.text(".flash").contains("leave it out"), "{}", browser.text("main"));
+    browser.go("/snippets?disabled=true");
+    assert!(browser.text("tbody").contains("left out: it is slow"), "{}", browser.text("main"));
+    browser.follow(|browser| browser.click("tbody button", "Use again"));
+    assert_eq!(served.get("/api/v1/snippets?disabled=true").expect(200)["items"], json!([]));
     browser.go("/transfer");
     browser.fill("#text", "[[class]]\nname = 'bad'");
     browser.follow(|browser| browser.click("form button", "Import"));
@@ -384,6 +398,7 @@ fn every_page_can_be_read_by_everybody() {
         ("bugs", "/bugs"),
         ("bug", "/bugs/1"),
         ("engines", "/engines"),
+        ("snippets", "/snippets"),
         ("transfer", "/transfer"),
         ("audit", "/audit"),
         ("missing", "/classes/none"),

@@ -280,3 +280,22 @@ fn attend(
         .header_read_timeout(Duration::from_millis(HEAD_MS_MAX))
         .serve_connection(TokioIo::new(stream), answer)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_client_does_not_take_all_connections() {
+        let clients = Arc::new(Clients::default());
+        let peer = |last: u8| SocketAddr::from(([192, 0, 2, last], 1));
+        let mut seats: Vec<Seat> =
+            (0..CONNECTIONS_PER_CLIENT_MAX).map(|_| clients.seat(peer(1)).expect("a place")).collect();
+        assert!(clients.seat(peer(1)).is_none(), "it has all that it may have");
+        assert!(clients.seat(peer(2)).is_some(), "others have their own");
+        drop(seats.pop());
+        assert!(clients.seat(peer(1)).is_some());
+        drop(seats);
+        assert!(clients.0.lock().expect("nobody panicked").is_empty(), "who is gone is forgotten");
+    }
+}

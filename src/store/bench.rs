@@ -76,7 +76,7 @@ impl Store {
         .await?;
         tx.commit().await?;
         // The server does so by itself, some time later.
-        sqlx::query!("ANALYZE class, member, bug, finding, campaign").execute(&self.pool).await?;
+        sqlx::query!("VACUUM ANALYZE class, member, bug, finding, campaign").execute(&self.pool).await?;
         Ok(())
     }
 }

@@ -28,6 +28,7 @@ mod discoveries;
 mod engines;
 mod login;
 mod review;
+mod snippets;
 mod theme;
 mod transfer;
 mod view;
@@ -85,6 +86,8 @@ pub(super) fn router() -> Router<Shared> {
         .route("/bugs/{id}/bisect", post(bugs::bisect))
         .route("/engines", get(engines::list).post(engines::install))
         .route("/transfer", get(transfer::show).post(transfer::import).layer(DefaultBodyLimit::max(FILE_BYTES_MAX)))
+        .route("/snippets", get(snippets::list))
+        .route("/snippets/{id}", post(snippets::decide))
         .route("/audit", get(audit::list))
         .route("/theme", post(theme::choose))
         .route("/login", get(login::form).post(login::enter))
