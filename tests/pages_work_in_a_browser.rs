@@ -362,8 +362,7 @@ fn every_page_can_be_read_by_everybody() {
     discover(&caqtus);
     let served = Served::start(&caqtus);
     let Some(mut browser) = browser::open(served.address) else { return };
-    let campaign =
-        json!({ "dbms": "planted:drop-row", "classes_of": "shipped", "seconds": 20, "workers": 1, "oracles": ["caq"] });
+    let campaign = json!({ "dbms": "planted:drop-row", "classes_of": "shipped", "seconds": 120, "workers": 1, "oracles": ["caq"] });
     served.post("/api/v1/campaigns", &[("Idempotency-Key", "1")], &campaign).expect(202);
     crate::support::wait_until("there is a bug", || {
         served.get("/api/v1/bugs").expect(200)["items"].as_array().is_some_and(|bugs| !bugs.is_empty())

@@ -167,6 +167,32 @@ fn a_job_of_a_service_that_is_gone_blocks_nobody_and_is_not_done_by_another() {
     served.stop();
 }
 
+#[test]
+fn a_service_ends_though_an_installation_goes_on_and_begins_it_anew() {
+    let caqtus = Caqtus::new();
+    let slow = caqtus.path("slow-cargo");
+    std::fs::write(&slow, "#!/bin/sh\nexec sleep 100\n").expect("written");
+    std::fs::set_permissions(&slow, std::fs::Permissions::from_mode(0o755)).expect("its permissions can be set");
+    let start = |cargo: &Path| {
+        let mut command = caqtus.command(&["serve", "--listen", "127.0.0.1:0"]);
+        command.env("CARGO", cargo);
+        Served::start_by(&caqtus, command)
+    };
+    let served = start(&slow);
+    let path = "/api/v1/engines/sqlite/versions/3.39.2/install";
+    let job = served.send("POST", path, &[("Idempotency-Key", "k")], "").expect(202)["job"].clone();
+    let state = |served: &Served| served.get(&format!("/api/v1/jobs/{job}")).expect(200);
+    wait_until("it is fetched", || state(&served)["message"].as_str().is_some_and(|said| said.contains("fetching")));
+    let begun = caqtus::clock::now();
+    served.stop();
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+    // Begun anew, it cannot be done, and that is said.
+    let served = start(Path::new("/nowhere"));
+    wait_until("it has failed", || state(&served)["state"] == "failed");
+    assert!(state(&served)["message"].as_str().is_some_and(|said| said.contains("/nowhere")), "{}", state(&served));
+    served.stop();
+}
+
 /// A campaign of few cases, which finds something.
 fn hunt(seed: u64) -> Value {
     json!({

@@ -328,7 +328,12 @@ pub async fn released(store: &Store, dialect: &str, out_dir: &Path) -> Result<Ca
     };
     std::fs::create_dir_all(out_dir).map_err(cannot("make", out_dir))?;
     let (classes, proofs) = (out_dir.join("store-classes.toml"), out_dir.join("store-proofs.jsonl"));
-    class::write(&released, &classes, &proofs)?;
+    let written = {
+        let (classes, proofs) = (classes.clone(), proofs.clone());
+        // Thousands of classes take a while, during which other tasks go on.
+        tokio::task::spawn_blocking(move || class::write(&released, &classes, &proofs)).await
+    };
+    written.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))?;
     let snippets = match store.snippet_list(dialect).await?.as_slice() {
         [] => None,
         some => {

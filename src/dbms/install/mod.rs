@@ -197,6 +197,7 @@ impl EngineStore {
             return Ok(path);
         }
         let root = self.root(engine)?;
+        remove_stale(&root);
         let work = root.join(format!(".build-{engine}-{version}-{}", std::process::id()));
         fs::create_dir_all(&work).map_err(io_error(&work))?;
         let result = (|| {
@@ -220,9 +221,34 @@ impl EngineStore {
     }
 }
 
+/// Removes what installations left whose program ended meanwhile.
+fn remove_stale(root: &Path) {
+    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let program = name.strip_prefix(".build-").and_then(|rest| rest.rsplit('-').next()?.parse::<u32>().ok());
+        if program.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+            // What cannot be removed is in nobody's way.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_program_left_that_ended_is_removed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let own = format!(".build-sqlite-3.39.2-{}", std::process::id());
+        for name in [".build-sqlite-3.39.2-4999999", own.as_str(), "sqlite-3.39.2"] {
+            fs::create_dir(dir.path().join(name)).expect("made");
+        }
+        remove_stale(dir.path());
+        let mut left: Vec<_> = fs::read_dir(dir.path()).expect("reads").flatten().map(|e| e.file_name()).collect();
+        left.sort();
+        assert_eq!(left, [own.as_str(), "sqlite-3.39.2"]);
+    }
 
     #[test]
     fn unknown_versions_list_the_nearest() {
