@@ -8,7 +8,7 @@ use std::fs;
 /// A hunt on an engine with a planted bug.
 fn hunt(caqtus: &Caqtus, fault: &str, out: &str, more: &[&str]) -> (i32, Value) {
     let dbms = format!("planted:{fault}");
-    let words = ["--dbms", &dbms, "--oracle", "caq", "--seed", "3", "--cases", "200", "--workers", "1", "--out", out];
+    let words = ["--dbms", &dbms, "--oracle", "caq", "--seed", "3", "--cases", "1200", "--workers", "1", "--out", out];
     caqtus.hunt(&[&words[..], more].concat())
 }
 

@@ -160,6 +160,15 @@ impl Laboratory<'_> {
             let shortest = changed.into_iter().min_by_key(|at| settled[*at].sql.sql().len());
             cause.core = shortest.and_then(|at| self.core(finding, &settled[at], &judge));
         }
+        // What the evaluator of the reference computed is right.
+        let computed = |at: &&usize| steps[**at].evaluation.is_some();
+        let of_check = checks.iter().find(|check| check.steps.iter().any(|at| computed(&at)));
+        if let (None, Some(check)) = (cause.wrong, of_check)
+            && let Some(at) = check.steps.iter().find(|at| !computed(at))
+        {
+            (cause.wrong, cause.known_by) =
+                (Some(*at), "the reference evaluator computes something else for it".to_owned());
+        }
         match &cause.core {
             Some(core) => {
                 cause.needs = features(core.texts());

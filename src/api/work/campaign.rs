@@ -82,7 +82,7 @@ async fn run(service: Shared, begin: Begin) {
     let ended = if begin.stopping {
         Ended::Done(Done { state: "stopped", error: None, summary: None, seconds: None })
     } else {
-        caught(hunt(&service, begin, &dir)).await.unwrap_or_else(|panic| Ended::Done(Done::failed(panic)))
+        Box::pin(caught(hunt(&service, begin, &dir))).await.unwrap_or_else(|panic| Ended::Done(Done::failed(panic)))
     };
     // Whatever the store missed: a service that was killed told it nothing more.
     store_found(&service, id, &dir).await;

@@ -67,7 +67,7 @@ async fn perform(service: &Shared, job: &JobRow) {
         }
     };
     // Others wait behind it.
-    let outcome = caught(work).await.unwrap_or_else(|panic| Err(anyhow!(panic)));
+    let outcome = Box::pin(caught(work)).await.unwrap_or_else(|panic| Err(anyhow!(panic)));
     drop(progress);
     let _ = telling.await;
     let noted = match outcome {
