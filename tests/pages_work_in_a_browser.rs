@@ -12,9 +12,10 @@ use caqtus::config::{CatalogueSource, STATEMENT_LIMITS};
 use caqtus::dbms::Connection as _;
 use caqtus::dbms::sqlite::Sqlite;
 use caqtus::plan::PlanTree;
+use caqtus::sql::snippet::SnippetKind;
 use caqtus::store::{
-    CandidateRow, CandidateVerdict, CheckedBy, ClassState, ExchangeOutcome, ExchangeRow, NewClass, NewProof, StepRow,
-    Store, Tally,
+    CandidateRow, CandidateVerdict, CheckedBy, ClassState, ExchangeOutcome, ExchangeRow, NewClass, NewProof,
+    Provenance, StepRow, Store, Tally,
 };
 use caqtus::triage::bisect::{Bisection, Seen};
 use prover::Certificate;
@@ -215,7 +216,9 @@ fn classes_are_brought_in_a_form_and_what_was_done_is_in_the_trail() {
     let caqtus = Caqtus::new();
     tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
         let store = Store::open(None, &caqtus.path("data")).await.expect("the store");
-        store.snippet_put("sqlite", "a test", &["(c0 + 1)".to_owned()]).await.expect("put");
+        let test = Provenance { origin: "a test".to_owned(), ..Provenance::default() };
+        let snippets = ["(c0 + 1)".to_owned()];
+        store.snippet_put("sqlite", SnippetKind::Expression, &test, &snippets).await.expect("put");
         store.close().await;
     });
     let served = Served::start(&caqtus);

@@ -6,7 +6,6 @@ use super::{Common, FOUND, StoreArgs, TARGETS, printable};
 use crate::app::corpus::{Environment, LearnRequest, Learner, coverage, learn, shelf};
 use crate::catalogue;
 use crate::config::file_config;
-use crate::hunt::supervisor::group;
 use crate::store::{SnippetRow, Store};
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
@@ -300,8 +299,8 @@ fn run_learn(args: &LearnArgs) -> anyhow::Result<ExitCode> {
             println!("{}", serde_json::to_string(&summary)?);
         } else {
             print!("{}", printable(&summary.to_string()));
-            for of_one_bug in group(&found) {
-                println!("  {}  {}", of_one_bug[0].kind, of_one_bug[0].dir);
+            for finding in &found {
+                println!("  {}  {}", finding.kind, finding.dir);
             }
             if summary.waiting > 0 {
                 println!("the prompts that wait: --import-batch FILE takes their answers");

@@ -8,7 +8,7 @@
 use super::caq::{CaqDatabase, CaqOracle};
 use super::{Accepts, Case, Oracle, Registration, Setting, SharedCase, TestDatabase};
 use crate::caq::node::{Inner, Node};
-use crate::generate::{Capabilities, TableInfo};
+use crate::generate::{Capabilities, Corpus, TableInfo};
 use crate::program::{Assumption, Evaluation, Meaning, Program, Ready, Relation, Step, tables_of};
 use crate::rng::Rng;
 use crate::sql::lex::tokens;
@@ -54,7 +54,8 @@ impl Spec {
         let profile = capabilities.profile.clone();
         let capabilities = Arc::new(in_language(&capabilities));
         // Nothing rests on a proof here.
-        let setting = Setting { capabilities, catalogue, assumed: true, patterns, snippet_percent: 0 };
+        let setting =
+            Setting { capabilities, catalogue, assumed: true, patterns, snippet_percent: 0, may_fail_percent: 0 };
         Self { queries: CaqOracle::new(setting, accepts), profile }
     }
 }
@@ -75,7 +76,7 @@ fn in_language(capabilities: &Capabilities) -> Capabilities {
     let grammar = capabilities.grammar.filtered(has_meaning);
     // Where any value is a condition, the evaluator wants a truth value still.
     let profile = Arc::new(Profile { truth_of_any_value: false, ..(**profile).clone() });
-    Capabilities { profile, grammar, snippets: Vec::new(), ..capabilities.clone() }
+    Capabilities { profile, grammar, corpus: Corpus::default(), ..capabilities.clone() }
 }
 
 /// A query that applies an operator to columns of the sample.

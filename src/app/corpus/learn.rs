@@ -604,6 +604,8 @@ impl Learning<'_> {
             out_dir: out_dir.clone(),
             workers: 1,
             server_return_max: Duration::from_millis(SERVER_RETURN_MS),
+            known: Vec::new(),
+            against: None,
         };
         let spec = CampaignSpec::new(name.clone(), self.request.seed);
         let plan = HuntPlan { spec, environment, resume: false };
