@@ -118,7 +118,10 @@ impl Watch {
     pub(super) fn is_due(&mut self, max: usize) -> bool {
         self.since += 1;
         let max = max.max(1) as u64;
-        self.since <= max || (self.since.is_multiple_of(max) && (self.since / max).is_power_of_two())
+        let times = self.since / max;
+        // The 4th, 16th, 64th, … time as many.
+        let is_fourth = times.is_power_of_two() && times.trailing_zeros().is_multiple_of(2);
+        self.since <= max || (self.since.is_multiple_of(max) && is_fourth)
     }
 
     /// The failure that was looked at is of a new bug.
@@ -711,7 +714,7 @@ mod tests {
         let due = |watch: &mut Watch, times: u64| (1..=times).filter(|_| watch.is_due(3)).count();
         let mut watch = Watch::default();
         assert_eq!(due(&mut watch, 3), 3);
-        assert_eq!(due(&mut watch, 10_000), 11, "the 6th, 12th, 24th, …");
+        assert_eq!(due(&mut watch, 10_000), 5, "the 12th, 48th, 192nd, …");
         watch.is_news();
         assert_eq!(due(&mut watch, 5), 3);
         assert!((0..4).all(|_| Watch::default().is_due(0)), "the first always");
