@@ -258,7 +258,7 @@ fn a_query_that_ends_a_server_twice_is_found() {
     fs::write(caqtus.path("own.toml"), class).expect("writes");
     let url = server.url("tester", "secret", "empty");
     let words = ["--catalogue", "own.toml", "--snippets", "0", "--workers", "2", "--seed", "1", "--cases", "6"];
-    let (code, json) = caqtus.hunt(&[&["--dbms", &url, "--keep", "1"], &words[..]].concat());
+    let (code, json) = caqtus.hunt(&[&["--dbms", &url, "--oracle", "caq", "--keep", "1"], &words[..]].concat());
     assert_eq!(code, 1, "{json}");
     let found = json["findings"].as_array().expect("a list");
     let crash = found.iter().find(|f| f["class"] == "absolute").unwrap_or_else(|| panic!("{json}"));

@@ -84,17 +84,17 @@ impl Executor {
         let class = tested.blamed(&part).to_owned();
         let group = (class, kind);
         let max = self.config.spec.limits.findings_per_class_max;
-        if !self.watched.entry(group.clone()).or_default().is_due(max) {
-            // What the limits keep from being written stays visible in the summary.
-            return Ok(Outcome::Fail(format!("{kind}, one of many: not looked at")));
-        }
-        let unreduced = self.finding(tested, kind, &statements, &part);
         let vanished = self.vanished.get(&group).copied().unwrap_or_default();
         if vanished >= max {
             return Ok(Outcome::Warning(
                 "flaky: like others that did not repeat in a new process, not tried".to_owned(),
             ));
         }
+        if !self.watched.entry(group.clone()).or_default().is_due(max) {
+            // What the limits keep from being written stays visible in the summary.
+            return Ok(Outcome::Fail(format!("{kind}, one of many: not looked at")));
+        }
+        let unreduced = self.finding(tested, kind, &statements, &part);
         if !self.comes_again(&unreduced, at)? {
             *self.vanished.entry(group).or_default() += 1;
             let what = "in a process of its own: it did not show".to_owned();
