@@ -10,7 +10,16 @@ fn the_summary_has_every_field_that_tools_rely_on() {
     for field in ["dbms", "version"] {
         assert!(json[field].is_string(), "{field}: {json}");
     }
-    for field in ["seed", "seconds", "cpu_seconds", "cases", "statements", "cases_per_cpu_second", "engine_share"] {
+    for field in [
+        "seed",
+        "seconds",
+        "cpu_seconds",
+        "cases",
+        "statements",
+        "cases_per_cpu_second",
+        "engine_share",
+        "failures_share",
+    ] {
         assert!(json[field].is_number(), "{field}: {json}");
     }
     for field in ["pass", "skipped", "warning", "fail"] {

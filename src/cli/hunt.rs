@@ -16,7 +16,7 @@ use crate::dbms::postgres::without_password;
 use crate::dbms::target::Target;
 use crate::hunt;
 use crate::hunt::protocol::Ready;
-use crate::hunt::stats::{LEFT_OUT, NOT_TRIED, OracleStats, REPLACED, Stats};
+use crate::hunt::stats::{LEFT_OUT, NOT_TRIED, OracleStats, REPLACED, Stats, share};
 use crate::hunt::supervisor::{HuntEnvironment, HuntPlan, Progress, Summary};
 use crate::triage::finding::shell_word;
 use crate::triage::group::Bug;
@@ -255,7 +255,7 @@ fn text(summary: &Summary, found: &[Bug]) -> String {
     }
     let _ = writeln!(
         out,
-        "{} cases, {statements} statements in {:.1} s ({:.1} CPU s{}): {:.0} cases per CPU second, {:.0} % inside the engine",
+        "{} cases, {statements} statements in {:.1} s ({:.1} CPU s{}): {:.0} cases per CPU second, {:.0} % inside the engine{}",
         outcomes.cases(),
         summary.elapsed.as_secs_f64(),
         Duration::from_nanos(*cpu_ns).as_secs_f64(),
@@ -266,6 +266,10 @@ fn text(summary: &Summary, found: &[Bug]) -> String {
         },
         summary.stats.cases_per_cpu_second(),
         summary.stats.engine_share() * 100.0,
+        match summary.stats.failures_share() * 100.0 {
+            share if share >= 0.5 => format!(", {share:.0} % of the time on failures"),
+            _ => String::new(),
+        },
     );
     let _ = writeln!(
         out,
@@ -281,10 +285,12 @@ fn text(summary: &Summary, found: &[Bug]) -> String {
         let _ = writeln!(out, "  {count:>9}  {reason}");
         said(&mut out, reason);
     }
-    for (oracle, OracleStats { cases, queries, refused, fail }) in oracles {
+    for (oracle, OracleStats { cases, queries, refused, fail, loop_ns }) in oracles {
+        let share = share(*loop_ns, summary.stats.loop_ns) * 100.0;
         let _ = writeln!(
             out,
-            "{oracle}: {cases} cases, {queries} queries compared, {refused} left out as refused, {fail} failed"
+            "{oracle}: {cases} cases, {share:.0} % of the time, {queries} queries compared, {refused} left out as refused, \
+             {fail} failed"
         );
     }
     said(&mut out, LEFT_OUT);

@@ -47,16 +47,15 @@ impl Grammar {
         self.by_result.is_empty()
     }
 
-    /// Those of these operators that satisfy a condition, each asked once.
+    /// The operators that others become, each asked once.
     #[must_use]
-    pub fn filtered(&self, keep: impl Fn(&Operator) -> bool) -> Self {
-        let mut asked: HashMap<*const Operator, bool> = HashMap::new();
-        let mut kept = |op: &Arc<Operator>| *asked.entry(Arc::as_ptr(op)).or_insert_with(|| keep(op));
-        let by_result = self.by_result.iter().filter_map(|(kind, peers)| {
-            let peers: Vec<Arc<Operator>> = peers.iter().filter(|op| kept(op)).cloned().collect();
-            (!peers.is_empty()).then_some((*kind, peers))
-        });
-        Self { by_result: by_result.collect() }
+    pub fn rewritten(&self, becomes: impl Fn(&Operator) -> Vec<Operator>) -> Self {
+        let mut asked = HashSet::new();
+        let each = self.by_result.values().flatten().filter(|op| asked.insert(Arc::as_ptr(op)));
+        let mut all: Vec<Operator> = each.flat_map(|op| becomes(op)).collect();
+        // The order in a map is not the same twice, and that of peers decides what is drawn.
+        all.sort_by(|a, b| (&a.sql, format!("{:?}", a.operands)).cmp(&(&b.sql, format!("{:?}", b.operands))));
+        Self::new(all)
     }
 
     /// Sorts the operators of a profile that the engine knows.

@@ -1,6 +1,6 @@
 //! What becomes of a case that failed: repeated, checked, reduced, and written down.
 
-use super::executor::{CaseId, Executor, Reporter, Tested, statements};
+use super::executor::{CaseId, Executor, Reporter, Tested, nanos, statements};
 use super::protocol::Report;
 use super::replay::{comes_again, shows_on};
 use super::session::keeps_its_promises;
@@ -27,9 +27,23 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 impl Executor {
+    /// Looks into a failure; see [`Self::look_into`].
+    pub(super) fn examine(&mut self, tested: Tested, met: Trigger, report: Reporter) -> io::Result<Outcome> {
+        let started = clock::now();
+        let profile = self.session.profile.clone();
+        let unsure = |step: &Step| step.evaluation.as_ref().is_some_and(|e| !e.is_sure(step.sql.sql(), &profile));
+        let outcome = if tested.program.steps().iter().any(unsure) {
+            Ok(Outcome::Skipped(ErrorClass::Unfit.to_string()))
+        } else {
+            self.look_into(tested, met, report)
+        };
+        self.stats.failures_ns += nanos(started.elapsed());
+        outcome
+    }
+
     /// Repeats a failure in place, if it was of the case's queries, and on a fresh database, checks what the case rests on,
     /// repeats it in a new process, reduces and reports.
-    pub(super) fn examine(&mut self, tested: Tested, met: Trigger, report: Reporter) -> io::Result<Outcome> {
+    fn look_into(&mut self, tested: Tested, met: Trigger, report: Reporter) -> io::Result<Outcome> {
         self.replaced = true;
         let Tested { database, case, program, at } = tested;
         let statements = statements(database, at.case);

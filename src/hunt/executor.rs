@@ -288,8 +288,8 @@ impl Executor {
                 if last && let (Some(before), Some(after)) = (server, self.session.connection.server_cpu()) {
                     self.stats.server_ns = nanos(after.saturating_sub(before));
                 }
-                let counts = std::mem::take(&mut counts);
-                self.stats.oracles.insert(database.oracle().to_owned(), counts);
+                counts.loop_ns = self.stats.loop_ns.saturating_sub(self.stats.failures_ns);
+                self.stats.oracles.insert(database.oracle().to_owned(), std::mem::take(&mut counts));
                 // A whole epoch, most of which the engine refused: the next one has another database.
                 let mostly = tried == CASES_PER_EPOCH && refused * 2 > tried && next < end;
                 (tried, refused) = (0, 0);
@@ -701,7 +701,7 @@ pub(super) fn statements(database: &dyn TestDatabase, case: u32) -> Vec<String> 
     database.epochs()[..=epoch_of(case, database)].concat()
 }
 
-fn nanos(duration: std::time::Duration) -> u64 {
+pub(super) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -122,6 +122,9 @@ pub struct OracleStats {
     pub refused: u64,
     /// Findings confirmed, written or not.
     pub fail: u64,
+    /// Time of the loop, but for cases that failed, in nanoseconds.
+    #[serde(default)]
+    pub loop_ns: u64,
 }
 
 impl OracleStats {
@@ -131,6 +134,7 @@ impl OracleStats {
         self.queries += other.queries;
         self.refused += other.refused;
         self.fail += other.fail;
+        self.loop_ns += other.loop_ns;
     }
 }
 
@@ -153,6 +157,9 @@ pub struct Stats {
     pub engine_ns: u64,
     /// Time of the whole loop, in nanoseconds of the same clock.
     pub loop_ns: u64,
+    /// Of that, time spent on cases that failed: repeated, reduced, looked into. Engine calls there count only here.
+    #[serde(default)]
+    pub failures_ns: u64,
     /// CPU time of the process, in nanoseconds.
     pub cpu_ns: u64,
     /// CPU time of a server of our own, in nanoseconds; 0 where the engine is inside the process, or not ours.
@@ -182,6 +189,7 @@ impl Stats {
         self.setup_errors += other.setup_errors;
         self.engine_ns += other.engine_ns;
         self.loop_ns += other.loop_ns;
+        self.failures_ns += other.failures_ns;
         self.cpu_ns += other.cpu_ns;
         self.server_ns += other.server_ns;
         for (name, other) in &other.oracles {
@@ -190,10 +198,14 @@ impl Stats {
         self.digest = self.digest.wrapping_add(other.digest);
     }
 
-    /// The share of the loop's time spent inside the engine, from 0 to 1.
-    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+    /// The share of the loop's time spent inside the engine, from 0 to 1, but for cases that failed.
     pub fn engine_share(&self) -> f64 {
-        if self.loop_ns == 0 { 0.0 } else { self.engine_ns as f64 / self.loop_ns as f64 }
+        share(self.engine_ns, self.loop_ns.saturating_sub(self.failures_ns))
+    }
+
+    /// The share of the loop's time spent on cases that failed, from 0 to 1.
+    pub fn failures_share(&self) -> f64 {
+        share(self.failures_ns, self.loop_ns)
     }
 
     /// Cases per second of CPU time, a server's included.
@@ -204,9 +216,24 @@ impl Stats {
     }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "a share for people")]
+/// A part of a whole, from 0 to 1; of nothing, 0.
+pub fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_on_failures_is_not_of_the_loop_that_the_engine_has_a_share_of() {
+        let mut stats = Stats { engine_ns: 30, loop_ns: 100, failures_ns: 40, ..Stats::default() };
+        stats.add(&stats.clone());
+        let is = |share: f64, expect: f64| (share - expect).abs() < 1e-9;
+        assert!(is(stats.engine_share(), 0.5) && is(stats.failures_share(), 0.4), "{stats:?}");
+        assert!(Stats::default().engine_share().abs() < f64::EPSILON);
+    }
 
     #[test]
     fn messages_are_counted_as_the_same_but_for_names_up_to_a_limit() {

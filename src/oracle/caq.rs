@@ -228,7 +228,7 @@ impl Oracle for CaqOracle {
     }
 
     fn share(&self) -> u32 {
-        8
+        24
     }
 
     fn classes(&self) -> Vec<&str> {
@@ -265,9 +265,14 @@ pub(super) struct CaqDatabase<'a> {
 }
 
 impl CaqDatabase<'_> {
-    /// Its tables.
-    pub(super) fn tables(&self) -> &[TableInfo] {
-        &self.database.tables
+    /// What its cases are made of.
+    pub(super) fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// The same, to be narrowed down.
+    pub(super) fn database_mut(&mut self) -> &mut Database {
+        &mut self.database
     }
 
     fn profile(&self) -> &Profile {

@@ -7,15 +7,17 @@
 
 use super::caq::{CaqDatabase, CaqOracle};
 use super::{Accepts, Case, Oracle, Registration, Setting, SharedCase, TestDatabase};
+use crate::caq::instantiation::TableInstantiation;
 use crate::caq::node::{Inner, Node};
-use crate::generate::{Capabilities, Corpus, TableInfo};
+use crate::generate::database::Database;
+use crate::generate::{Capabilities, ColumnInfo, Corpus, TableInfo};
 use crate::program::{Assumption, Evaluation, Meaning, Program, Ready, Relation, Step, tables_of};
 use crate::rng::Rng;
 use crate::sql::lex::tokens;
 use crate::sql::operator::{Kind, OpPiece, Operator};
 use crate::sql::profile::{ColumnType, Profile};
 use crate::sql::types::{SqlType, Value};
-use prover::ir::Schema;
+use prover::ir::{Schema, Type};
 use rand::RngExt as _;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -35,6 +37,9 @@ pub const REGISTRATION: Registration = Registration {
 
 /// Cases drawn until one has a meaning.
 const DRAWS: usize = 6;
+
+/// The types of values that the evaluator knows.
+const TYPES: [SqlType; 4] = [SqlType::Int, SqlType::Text, SqlType::Boolean, SqlType::Real];
 
 /// What the steps of a case are.
 const OBSERVED: &str = "the rows of a table";
@@ -68,15 +73,57 @@ fn in_language(capabilities: &Capabilities) -> Capabilities {
     let row = vec![Value::Int(1), Value::Text(b"a".to_vec()), Value::Real(1.5), Value::Bool(true)];
     let rows = [row, vec![Value::Null; 4]];
     let schema = tables_of(&sample).ok();
-    let has_meaning = |op: &Operator| {
-        let meaning = schema.as_ref().and_then(|schema| Meaning::over(schema, &over_sample(op), profile).ok());
-        // It may have none on this very row, as a sum that is no whole number.
-        meaning.is_some_and(|meaning| rows.iter().any(|row| meaning.rows(&[std::slice::from_ref(row)]).is_ok()))
+    // What an operator gives, if it has a meaning; on this very row it may have none, as a sum that is no whole number.
+    let result = |op: &Operator| {
+        let meaning = Meaning::over(schema.as_ref()?, &over_sample(op), profile).ok()?;
+        let has_rows = rows.iter().any(|row| meaning.rows(&[std::slice::from_ref(row)]).is_ok());
+        meaning.columns().first().filter(|_| has_rows).map(Type::domain).and_then(|ty| of_class(&ty))
     };
-    let grammar = capabilities.grammar.filtered(has_meaning);
+    let grammar = capabilities.grammar.rewritten(|op| typed(op).filter_map(|op| with_result(op, &result)).collect());
     // Where any value is a condition, the evaluator wants a truth value still.
     let profile = Arc::new(Profile { truth_of_any_value: false, ..(**profile).clone() });
     Capabilities { profile, grammar, corpus: Corpus::default(), ..capabilities.clone() }
+}
+
+/// The same operator for values of one type each, as the evaluator wants them.
+fn typed(op: &Operator) -> impl Iterator<Item = Operator> {
+    let is_open = op.operands.contains(&Kind::Any) || op.pieces.contains(&OpPiece::Column(None));
+    let types = if is_open { &TYPES[..] } else { &TYPES[..1] };
+    types.iter().map(|ty| {
+        let mut op = op.clone();
+        for operand in &mut op.operands {
+            if *operand == Kind::Any {
+                *operand = Kind::Typed(*ty);
+            }
+        }
+        for piece in &mut op.pieces {
+            if *piece == OpPiece::Column(None) {
+                *piece = OpPiece::Column(Some(*ty));
+            }
+        }
+        op
+    })
+}
+
+/// An operator that has a meaning, with the type that this gives where the operator claims none.
+fn with_result(mut op: Operator, result: &dyn Fn(&Operator) -> Option<SqlType>) -> Option<Operator> {
+    let found = result(&op)?;
+    op.results.retain(|result| *result != Kind::Any);
+    if op.results.is_empty() {
+        op.results.push(Kind::Typed(found));
+    }
+    Some(op)
+}
+
+/// The type of classes that a type of the evaluator is.
+fn of_class(ty: &Type) -> Option<SqlType> {
+    Some(match ty {
+        Type::Boolean => SqlType::Boolean,
+        Type::Integer => SqlType::Int,
+        Type::Double => SqlType::Real,
+        Type::Text => SqlType::Text,
+        _ => return None,
+    })
 }
 
 /// A query that applies an operator to columns of the sample.
@@ -119,6 +166,7 @@ impl Oracle for Spec {
         NAME
     }
 
+    /// A case takes some five times as long as one of `caq`.
     fn share(&self) -> u32 {
         1
     }
@@ -147,8 +195,11 @@ struct SpecDatabase<'a> {
 }
 
 impl<'a> SpecDatabase<'a> {
-    fn new(oracle: &'a Spec, queries: CaqDatabase<'a>) -> Self {
-        let mut tables: Vec<TableInfo> = queries.tables().to_vec();
+    fn new(oracle: &'a Spec, mut queries: CaqDatabase<'a>) -> Self {
+        for table in &mut queries.database_mut().tables {
+            table.columns.retain(|column| type_known(column).is_some());
+        }
+        let mut tables: Vec<TableInfo> = queries.database().tables.clone();
         tables.sort_by(|a, b| a.name.cmp(&b.name));
         tables.dedup_by(|a, b| a.name == b.name);
         let create = |table: &TableInfo| {
@@ -157,7 +208,39 @@ impl<'a> SpecDatabase<'a> {
         };
         let schema = tables.iter().map(create).collect::<Vec<_>>().join(" ");
         let read = tables_of(&schema).ok();
+        if let Some(read) = &read {
+            narrow(queries.database_mut(), |sql| Meaning::seeming(read, sql, &oracle.profile).is_ok());
+        }
         Self { oracle, queries, tables, schema, read }
+    }
+}
+
+/// Leaves out of a database what cases of it would have no meaning with.
+fn narrow(database: &mut Database, has_meaning: impl Fn(&str) -> bool) {
+    let Database { tables, table_fills, table_origins, favourites, .. } = database;
+    for ((table, fills), origins) in tables.iter().zip(table_fills).zip(table_origins) {
+        let is_meant = |fill: &TableInstantiation| match fill {
+            TableInstantiation::Name(name) => tables.iter().any(|table| table.name == *name),
+            TableInstantiation::Derived(query) | TableInstantiation::Cte { query, .. } => has_meaning(query),
+        };
+        if fills.is_empty() {
+            continue;
+        }
+        let all = std::mem::take(fills).into_iter().zip(std::mem::take(origins));
+        (*fills, *origins) = all.filter(|(fill, _)| is_meant(fill)).unzip();
+        if fills.is_empty() {
+            fills.push(TableInstantiation::Name(table.name.clone()));
+            origins.push(None);
+        }
+    }
+    for (table, favourites) in tables.iter().zip(favourites) {
+        favourites.retain(|favourite| {
+            let mut sql = "SELECT 1 FROM ".to_owned();
+            sql.push_str(&table.name);
+            sql.push_str(" AS q WHERE ");
+            favourite.render("q", &mut sql);
+            has_meaning(&sql)
+        });
     }
 }
 
@@ -203,20 +286,26 @@ struct SpecCase<'a> {
 }
 
 impl<'a> SpecCase<'a> {
+    /// Most cases are only looked at once, so what is certain of their meaning is found out where a check is violated.
     fn new(on: &'a SpecDatabase<'a>, queries: SharedCase<'a>, choose: impl FnOnce(usize) -> usize) -> Self {
         let mut program = Program::default();
         queries.program(&mut program);
         let member = choose(program.steps().len().max(1));
         let query = program.steps().get(member).cloned().unwrap_or_default();
-        let meaning = on.read.as_ref().and_then(|read| Meaning::over(read, query.sql.sql(), &on.oracle.profile).ok());
+        let profile = &on.oracle.profile;
+        let meaning = on.read.as_ref().and_then(|read| Meaning::seeming(read, query.sql.sql(), profile).ok());
         Self { on, queries, member, query, meaning: meaning.map(Arc::new) }
     }
 }
 
-/// The columns whose values the evaluator knows: of a class's type, text byte by byte.
+/// The columns of a table with their types.
 fn columns(table: &TableInfo) -> impl Iterator<Item = (&str, SqlType)> {
-    let typed = table.columns.iter().filter(|column| column.binary);
-    typed.filter_map(|column| Some((&*column.name, column.ty.filter(|ty| *ty != SqlType::Blob)?)))
+    table.columns.iter().filter_map(|column| Some((&*column.name, type_known(column)?)))
+}
+
+/// The type of a column whose values the evaluator knows: of a class's type, text byte by byte.
+fn type_known(column: &ColumnInfo) -> Option<SqlType> {
+    column.ty.filter(|ty| column.binary && *ty != SqlType::Blob)
 }
 
 impl<'a> Case<'a> for SpecCase<'a> {
@@ -272,5 +361,33 @@ impl<'a> Case<'a> for SpecCase<'a> {
 
     fn only_subquery(&self) -> Option<usize> {
         self.queries.only_subquery()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operator(sql: &str, results: &[&str], args: &[&str]) -> Operator {
+        let raw = serde_json::json!({ "sql": sql, "results": results, "args": args });
+        serde_json::from_value(raw).expect("an operator")
+    }
+
+    #[test]
+    fn operators_on_any_value_become_one_for_each_type_with_a_meaning() {
+        let result = |op: &Operator| (op.operands[0] != Kind::Typed(SqlType::Text)).then_some(SqlType::Real);
+        let become_of = |op: &Operator| typed(op).filter_map(|op| with_result(op, &result)).collect::<Vec<_>>();
+        let sums = become_of(&operator("$1 + $2", &["LOOSE"], &["ANY", "ANY"]));
+        assert_eq!(sums.len(), 3, "not of text");
+        for sum in &sums {
+            assert_eq!(sum.results, [Kind::Typed(SqlType::Real)]);
+            assert!(matches!(sum.operands[..], [Kind::Typed(one), Kind::Typed(other)] if one == other), "{sum:?}");
+        }
+        let less = become_of(&operator("$1 < (SELECT MIN(#N) FROM #T AS #A)", &["BOOLEAN"], &["ANY"]));
+        assert!(less.iter().all(|op| op.results == [Kind::Typed(SqlType::Boolean)]), "a claim stays: {less:?}");
+        let columns: Vec<&OpPiece> =
+            less.iter().flat_map(|op| &op.pieces).filter(|piece| matches!(piece, OpPiece::Column(_))).collect();
+        assert!(columns.len() == 3 && columns.iter().all(|piece| **piece != OpPiece::Column(None)), "{columns:?}");
+        assert_eq!(become_of(&operator("$1 + 1", &["INT"], &["INT"])).len(), 1);
     }
 }

@@ -9,8 +9,8 @@ use crate::sql::lex::{Token, tokens};
 use crate::sql::profile::Profile;
 use crate::sql::types::Value;
 use prover::eval::{Database, Limits, Prepared};
-use prover::ir::{Assumption, Schema, Type, Value as Exact};
-use prover::lower;
+use prover::ir::{Assumption, Query, Schema, Type, Value as Exact};
+use prover::lower::{self, Unsupported};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -56,12 +56,16 @@ impl From<Arc<Meaning>> for Ready {
     }
 }
 
+/// What makes a plan of a text.
+type Reader = fn(&Schema, &str) -> Result<Query, Unsupported>;
+
 /// A query as the evaluator runs it.
 #[derive(Debug)]
 pub struct Meaning {
     sql: String,
     prepared: Prepared,
     types: Vec<Vec<Type>>,
+    columns: Vec<Type>,
 }
 
 impl Meaning {
@@ -72,6 +76,15 @@ impl Meaning {
 
     /// The same for tables that were read before.
     pub fn over(schema: &Schema, sql: &str, profile: &Profile) -> Result<Self, Unfit> {
+        Self::read(schema, sql, profile, lower::query)
+    }
+
+    /// What it seems to mean, at a first look.
+    pub fn seeming(schema: &Schema, sql: &str, profile: &Profile) -> Result<Self, Unfit> {
+        Self::read(schema, sql, profile, lower::first_reading)
+    }
+
+    fn read(schema: &Schema, sql: &str, profile: &Profile, read: Reader) -> Result<Self, Unfit> {
         let words = tokens(sql).map_err(|error| undefined(&error))?;
         let words: Vec<&Token> = words.iter().filter(|token| !matches!(token, Token::Space(_))).collect();
         let is_star = |token: &Token| matches!(token, Token::Symbol('*'));
@@ -82,7 +95,7 @@ impl Meaning {
         if expands || words.iter().any(|token| WORDS.iter().any(|word| token.is_word(word))) {
             return Err(Unfit::Undefined("all columns, or a collation".to_owned()));
         }
-        let query = lower::query(schema, sql).map_err(|error| undefined(&error))?;
+        let query = read(schema, sql).map_err(|error| undefined(&error))?;
         let divides = words.iter().any(|token| {
             matches!(token, Token::Symbol('/' | '%')) || ["mod", "avg", "div"].iter().any(|name| token.is_word(name))
         });
@@ -92,7 +105,12 @@ impl Meaning {
         }
         let prepared = Prepared::new(&query).map_err(|error| undefined(&error))?;
         let types = schema.tables.iter().map(|table| table.columns.iter().map(|column| column.ty.clone()).collect());
-        Ok(Self { sql: sql.to_owned(), prepared, types: types.collect() })
+        Ok(Self { sql: sql.to_owned(), prepared, types: types.collect(), columns: query.plan.types() })
+    }
+
+    /// The types of its columns.
+    pub fn columns(&self) -> &[Type] {
+        &self.columns
     }
 
     /// Its rows, on these rows of the tables.
@@ -117,6 +135,11 @@ pub fn tables_of(schema: &str) -> Result<Schema, Unfit> {
 }
 
 impl Evaluation {
+    /// Whether a query means what it seemed to mean at a first look.
+    pub fn is_sure(&self, sql: &str, profile: &Profile) -> bool {
+        Meaning::new(&self.schema, sql, profile).is_ok()
+    }
+
     /// The rows of a query, on the rows of earlier steps.
     pub fn rows<'r>(
         &self,
@@ -241,6 +264,18 @@ mod tests {
         // SQLite stores what it is given.
         let other = [vec![text("1"), text("x")]];
         assert!(evaluate("sqlite", "SELECT t.a FROM t", &other, &[]).is_err());
+    }
+
+    #[test]
+    fn what_engines_read_differently_has_a_meaning_at_a_first_look_only() {
+        let sql = "SELECT \"T\".a FROM t AS \"T\"";
+        let profile = profile("postgres").expect("shipped");
+        let schema = tables_of(SCHEMA).expect("tables");
+        let (first, sure) = (Meaning::seeming(&schema, sql, &profile), Meaning::over(&schema, sql, &profile));
+        assert!(first.is_ok() && sure.is_err(), "{first:?} {sure:?}");
+        let evaluation = Evaluation { schema: SCHEMA.to_owned(), tables: Vec::new(), ready: Ready::default() };
+        assert!(!evaluation.is_sure(sql, &profile));
+        assert!(evaluation.is_sure("SELECT 1 FROM t WHERE t.a BETWEEN 1 AND 2", &profile));
     }
 
     #[test]

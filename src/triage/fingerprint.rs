@@ -63,9 +63,6 @@ fn telling(needs: &[String]) -> String {
     let all: BTreeSet<String> = needs.iter().map(same).collect();
     let (weak, strong): (Vec<&String>, Vec<&String>) = all.iter().partition(|need| WEAK.contains(&need.as_str()));
     let some = if strong.is_empty() { weak } else { strong };
-    if some.is_empty() {
-        return "nothing in particular".to_owned();
-    }
     some.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
@@ -85,9 +82,10 @@ impl Finding {
                 parts.push(format!("right with {}", specific.join(", ")));
             }
             let broke = self.kind != FindingKind::WrongResult && self.reduced;
-            if self.cause.core.is_some() || broke {
-                parts.push(format!("needs {}", telling(&self.cause.needs)));
-            } else if specific.is_empty() {
+            let needs = if self.cause.core.is_some() || broke { telling(&self.cause.needs) } else { String::new() };
+            if !needs.is_empty() {
+                parts.push(format!("needs {needs}"));
+            } else if specific.iter().all(|name| EVERYTHING.contains(name)) {
                 parts.push(self.class.clone());
             }
         }
@@ -120,7 +118,7 @@ mod tests {
     fn a_fingerprint_names_switches_and_what_is_needed() {
         let wrong = FindingKind::WrongResult;
         let all = "all-optimizations-off";
-        check(wrong, None, &["outer join"], "right with all-optimizations-off");
+        check(wrong, None, &["outer join"], "right with all-optimizations-off; c");
         check(
             wrong,
             Some(&[all, "push-down-off"]),
@@ -134,7 +132,8 @@ mod tests {
             "right with all-optimizations-off; needs right or full join",
         );
         check(wrong, Some(&[]), &["cast", "exists"], "needs cast, exists");
-        check(wrong, Some(&[]), &[], "needs nothing in particular");
+        check(wrong, Some(&[]), &[], "c");
+        check(wrong, Some(&["push-down-off"]), &[], "right with push-down-off");
         check(FindingKind::Crash, None, &["exists", "window"], "right with all-optimizations-off; needs window");
     }
 }

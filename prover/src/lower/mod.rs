@@ -93,7 +93,27 @@ pub fn schema(ddl: &str, placeholders: &BTreeMap<String, String>) -> std::result
 /// Text that does not parse, unknown or ambiguous names, constructs without a meaning in the plan and results that the
 /// standard does not determine.
 pub fn query(schema: &Schema, sql: &str) -> std::result::Result<Query, Unsupported> {
-    let mut query = as_written(schema, sql)?;
+    settled(schema, as_written(schema, sql)?)
+}
+
+/// Reads one query as one dialect of the parser does, for a first look that must not cost much. What others read in
+/// another way, or the parser makes something else of, is not found out: what is seen of it counts once [`query`] has
+/// read it too.
+///
+/// # Errors
+/// As [`query`].
+pub fn first_reading(schema: &Schema, sql: &str) -> std::result::Result<Query, Unsupported> {
+    let tree = |dialect: &dyn Dialect| {
+        let tokens = Tokenizer::new(dialect, sql).tokenize_with_location().map_err(|e| syntax(&e.to_string()))?;
+        plain(&tokens)?;
+        let parser = Parser::new(dialect).with_recursion_limit(MAX_PARSE_DEPTH);
+        parser.with_tokens_with_locations(tokens).parse_statements().map_err(|e| syntax(&e.to_string()))
+    };
+    let read = || query_here(schema, tree(&PostgreSqlDialect {}).or_else(|_| tree(&GenericDialect {}))?);
+    settled(schema, stacker::maybe_grow(STACK, STACK, read)?)
+}
+
+fn settled(schema: &Schema, mut query: Query) -> std::result::Result<Query, Unsupported> {
     query.plan.settle_limits();
     validate(schema, &query).map_err(|error| Unsupported(format!("internal: {error}")))?;
     Ok(query)
@@ -101,11 +121,10 @@ pub fn query(schema: &Schema, sql: &str) -> std::result::Result<Query, Unsupport
 
 /// Reads one query, with every LIMIT as it stands.
 pub(crate) fn as_written(schema: &Schema, sql: &str) -> Result<Query> {
-    stacker::maybe_grow(STACK, STACK, || query_here(schema, sql))
+    stacker::maybe_grow(STACK, STACK, || query_here(schema, parse(sql)?))
 }
 
-fn query_here(schema: &Schema, sql: &str) -> Result<Query> {
-    let mut statements = parse(sql)?;
+fn query_here(schema: &Schema, mut statements: Vec<ast::Statement>) -> Result<Query> {
     let (Some(ast::Statement::Query(statement)), true) = (statements.pop(), statements.is_empty()) else {
         return no("a statement that is not one query");
     };

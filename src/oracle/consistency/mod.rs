@@ -143,7 +143,7 @@ impl Oracle for Consistency {
 
     /// Its contexts are few beside the classes, and a case of it takes three times as long.
     fn share(&self) -> u32 {
-        1
+        3
     }
 
     fn classes(&self) -> Vec<&str> {
