@@ -18,6 +18,15 @@ fn a_fixed_campaign_over_the_whole_catalogue_is_silent() {
 }
 
 #[test]
+fn tables_that_refer_to_each_other_can_be_made() {
+    let caqtus = Caqtus::new();
+    let words = ["--oracle", "caq", "--seed", "1", "--cases", "12000", "--class", "d-6374837e85e3", "--out", "out"];
+    let (code, json) = caqtus.hunt(&words);
+    assert_eq!(code, 0, "{json}");
+    assert_eq!(json["replaced_databases"], 0, "{json}");
+}
+
+#[test]
 fn classes_are_unused_only_for_their_dialect_or_their_proofs() {
     let caqtus = Caqtus::new();
     let output = caqtus.run(&["dbms", "check"]);

@@ -167,8 +167,9 @@ impl<'a> Builder<'a> {
         let table = self.relation(relation).clone();
         let own = self.is_schema_table(relation);
         let name = if own { table.name.clone() } else { format!("{}_t", table.name) };
-        let strict = self.capabilities.strict_option.as_ref().filter(|_| own && chance(rng, 15));
         let linked = self.is_linked(relation);
+        // Strict tables have type names of their own, and a foreign key and what it refers to must be of one type.
+        let strict = self.capabilities.strict_option.as_ref().filter(|_| own && !linked && chance(rng, 15));
         let mut info = TableInfo { name: name.as_str().into(), columns: Vec::new() };
         let mut parts = Vec::new();
         let single_key = match table.primary_key.as_slice() {
@@ -179,7 +180,6 @@ impl<'a> Builder<'a> {
         let profile = self.capabilities.profile.clone();
         for (at, column) in table.columns.iter().enumerate() {
             let ty = ColumnType::Class(column.ty);
-            // A foreign key and what it refers to must be of one type.
             let declared =
                 if linked { profile.declared(&ty) } else { self.type_name(Some(&ty), strict.is_some(), rng) };
             let mut part = format!("{} {declared}", column.name);
