@@ -16,6 +16,7 @@ use crate::compare::{Comparison, Row, compare};
 use crate::dbms::Connection;
 use crate::interpret::{self, StepResult, Verdict, run};
 use crate::program::{Check, Step, Text};
+use crate::sql::lex::{Token, tokens};
 use crate::sql::profile::{Profile, Switch};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -231,6 +232,13 @@ impl Laboratory<'_> {
         if !shows(&core) {
             return None;
         }
+        // The same condition may be wrong in any statement.
+        if let Some(query) = as_query(wrong) {
+            let asked = Finding { queries: vec![FindingQuery::from(query)], ..core.clone() };
+            if shows(&asked) {
+                core = asked;
+            }
+        }
         Blunt { shows: &mut shows, attempts: CORE_ATTEMPTS }.reduce(&mut core);
         let statements = core.statements.clone();
         let step = core.queries.pop()?.step;
@@ -323,6 +331,36 @@ fn changed(steps: &[Step], plain: &[StepResult], now: &[StepResult]) -> Vec<usiz
     (0..steps.len()).filter(|at| steps[*at].switch.is_none()).filter(is_other).collect()
 }
 
+/// A query for the rows that an UPDATE or DELETE changes, or that an INSERT inserts, in the place of what it does.
+fn as_query(step: &Step) -> Option<Step> {
+    let [statement] = step.before.as_slice() else { return None };
+    let all = tokens(statement.sql()).ok()?;
+    let spell = |tokens: &[Token]| tokens.iter().map(Token::text).collect::<String>();
+    let at_top = |word: &str| {
+        let mut depth = 0_usize;
+        all.iter().position(|token| {
+            match token {
+                Token::Symbol('(') => depth += 1,
+                Token::Symbol(')') => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && token.is_word(word)
+        })
+    };
+    let words: Vec<&Token> = all.iter().filter(|token| matches!(token, Token::Word(_))).collect();
+    let sql = match words.as_slice() {
+        [first, second, ..] if first.is_word("update") => {
+            format!("SELECT 1 FROM {} {}", second.text(), spell(&all[at_top("where")?..]))
+        }
+        [first, second, ..] if first.is_word("delete") && second.is_word("from") => {
+            format!("SELECT 1 {}", spell(&all[at_top("from")?..]))
+        }
+        [first, ..] if first.is_word("insert") => spell(&all[at_top("select")?..]),
+        _ => return None,
+    };
+    Some(Step { switch: step.switch.clone(), ..Step::query(sql) })
+}
+
 /// What decides which rows a query returns where its text leaves it open: what is cut must not take away from that, or the
 /// query may differ from its reference by right.
 #[derive(Debug, PartialEq, Eq)]
@@ -352,5 +390,25 @@ impl Order {
     fn is_kept(&self, candidate: &Finding) -> bool {
         let now = Self::of(candidate);
         (now.limits == 0 || now.orders == self.orders) && (!now.aggregates || now.groups == self.groups)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_statement_changes_is_a_query() {
+        let asked = |statement: &str| {
+            let step =
+                Step { before: vec![statement.to_owned().into()], undone: true, ..Step::query("SELECT * FROM t") };
+            as_query(&step).map(|step| (step.sql.to_string(), step.undone, step.before.len()))
+        };
+        let some = |sql: &str| Some((sql.to_owned(), false, 0));
+        assert_eq!(asked("UPDATE t SET a = (SELECT 1 WHERE 1) WHERE a IN (2)"), some("SELECT 1 FROM t WHERE a IN (2)"));
+        assert_eq!(asked("DELETE FROM t WHERE a"), some("SELECT 1 FROM t WHERE a"));
+        assert_eq!(asked("INSERT INTO t(a) SELECT b FROM u"), some("SELECT b FROM u"));
+        assert_eq!(asked("UPDATE t SET a = 1"), None);
+        assert_eq!(asked("INSERT INTO t VALUES (1)"), None);
     }
 }

@@ -26,7 +26,7 @@ impl fmt::Display for Fingerprint {
 }
 
 /// Constructs that a case has for many reasons, or in which cores of one bug differ: they count only where there is no other.
-const WEAK: [&str; 24] = [
+const WEAK: [&str; 26] = [
     "aggregate",
     "analyze",
     "between",
@@ -45,25 +45,32 @@ const WEAK: [&str; 24] = [
     "materialized",
     "optimizer switch",
     "order by",
+    "primary key",
     "reindex",
     "replace",
     "strict",
     "subquery",
     "union",
+    "unique",
     "view",
 ];
+
+/// Constructs of expressions. What broke is cut in few attempts, so that any expression may be left of it.
+const EXPRESSIONS: [&str; 5] = ["collate", "glob", "in", "like", "row value"];
 
 /// Constructs that are one and the same to an optimizer.
 const SAME: [(&str, &str); 2] = [("right join", "right or full join"), ("full join", "right or full join")];
 
-/// The constructs that tell bugs apart, of those that a finding needs.
-fn telling(needs: &[String]) -> String {
+/// The constructs that tell bugs apart, of those that a finding needs: the first of these lists that has one.
+fn telling(needs: &[String], broke: bool) -> String {
     let same =
         |need: &String| SAME.iter().find(|(one, _)| one == need).map_or(need.clone(), |(_, other)| (*other).to_owned());
     let all: BTreeSet<String> = needs.iter().map(same).collect();
-    let (weak, strong): (Vec<&String>, Vec<&String>) = all.iter().partition(|need| WEAK.contains(&need.as_str()));
-    let some = if strong.is_empty() { weak } else { strong };
-    some.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+    let strong = |need: &&String| !WEAK.contains(&need.as_str());
+    let of_clauses = |need: &&String| broke && strong(need) && !EXPRESSIONS.contains(&need.as_str());
+    let only = |keep: &dyn Fn(&&String) -> bool| all.iter().filter(keep).map(String::as_str).collect::<Vec<_>>();
+    let lists = [only(&of_clauses), only(&strong), only(&|_| true)];
+    lists.into_iter().find(|list| !list.is_empty()).unwrap_or_default().join(", ")
 }
 
 impl Finding {
@@ -82,7 +89,8 @@ impl Finding {
                 parts.push(format!("right with {}", specific.join(", ")));
             }
             let broke = self.kind != FindingKind::WrongResult && self.reduced;
-            let needs = if self.cause.core.is_some() || broke { telling(&self.cause.needs) } else { String::new() };
+            let needs =
+                if self.cause.core.is_some() || broke { telling(&self.cause.needs, broke) } else { String::new() };
             if !needs.is_empty() {
                 parts.push(format!("needs {needs}"));
             } else if specific.iter().all(|name| EVERYTHING.contains(name)) {
@@ -134,6 +142,12 @@ mod tests {
         check(wrong, Some(&[]), &["cast", "exists"], "needs cast, exists");
         check(wrong, Some(&[]), &[], "c");
         check(wrong, Some(&["push-down-off"]), &[], "right with push-down-off");
-        check(FindingKind::Crash, None, &["exists", "window"], "right with all-optimizations-off; needs window");
+        check(wrong, Some(&[]), &["in", "index", "primary key", "subquery", "unique"], "needs in, index");
+        check(
+            FindingKind::Crash,
+            None,
+            &["exists", "glob", "in", "window"],
+            "right with all-optimizations-off; needs window",
+        );
     }
 }
