@@ -32,6 +32,7 @@ mod service_reviews_classes;
 mod service_runs_campaigns;
 mod shipped_classes_are_proven;
 mod store_keeps_what_it_is_given;
+mod stored_results_agree;
 mod support;
 mod types_of_results;
 mod values_are_consistent;

@@ -2,7 +2,7 @@
 
 use super::{COULD_NOT_RUN, Common};
 use crate::dbms::planted::Fault;
-use crate::oracle::{caq, coddtest, consistency, spec};
+use crate::oracle::{caq, coddtest, consistency, edc, spec};
 use crate::triage::finding;
 use clap::Args;
 use std::fmt::Write as _;
@@ -33,7 +33,7 @@ const OTHERS: [(&str, &[&str]); 3] = [
 ];
 
 /// Every fault that a hunt must report: by which oracle, and as what kind of finding.
-const REPORTED: [(Fault, &str, &str); 17] = [
+const REPORTED: [(Fault, &str, &str); 19] = [
     (Fault::DropRow, caq::NAME, "wrong-result"),
     (Fault::DuplicateRow, caq::NAME, "wrong-result"),
     (Fault::NullToZero, caq::NAME, "wrong-result"),
@@ -49,6 +49,8 @@ const REPORTED: [(Fault, &str, &str); 17] = [
     (Fault::GarbageBytes, consistency::NAME, "wrong-result"),
     (Fault::WrongCase, coddtest::NAME, "wrong-result"),
     (Fault::LostChange, coddtest::NAME, "wrong-result"),
+    (Fault::WrongStored, edc::NAME, "wrong-result"),
+    (Fault::WrongStoredAggregate, edc::NAME, "wrong-result"),
     (Fault::WrongAlike, spec::NAME, "wrong-result"),
     (Fault::DropRow, spec::NAME, "wrong-result"),
 ];
@@ -59,6 +61,7 @@ pub(super) fn run(args: &SelftestArgs) -> anyhow::Result<ExitCode> {
         (Fault::None, caq::NAME, None, BOTH),
         (Fault::None, consistency::NAME, None, BOTH),
         (Fault::None, coddtest::NAME, None, BOTH),
+        (Fault::None, edc::NAME, None, BOTH),
         (Fault::None, spec::NAME, None, BOTH),
         (Fault::Flaky, caq::NAME, None, BOTH),
     ];
@@ -69,7 +72,7 @@ pub(super) fn run(args: &SelftestArgs) -> anyhow::Result<ExitCode> {
     for (fault, oracle, expected, (output, flags)) in &hunts {
         let out = scratch.join(format!("{fault}-{oracle}-{}", output.replace([' ', ','], "-")));
         let verdict = problem(args, *fault, oracle, *expected, flags, &out)?;
-        println!("{:<16} {oracle:<12} {output:<26} {}", fault.to_string(), verdict.as_deref().unwrap_or("ok"));
+        println!("{:<22} {oracle:<12} {output:<26} {}", fault.to_string(), verdict.as_deref().unwrap_or("ok"));
         failures += usize::from(verdict.is_some());
     }
     let _ = std::fs::remove_dir_all(&scratch);

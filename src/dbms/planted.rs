@@ -37,6 +37,8 @@ pub enum Fault {
     WrongFolded,
     /// What CREATE TABLE AS stores is another value.
     WrongStored,
+    /// An aggregate over values that CREATE TABLE AS stored is another one.
+    WrongStoredAggregate,
     /// A row that is looked up by its key has another value.
     WrongByKey,
     /// A row is missing where its value is a condition.
@@ -83,6 +85,7 @@ impl<C: Connection> Planted<C> {
         match self.fault {
             Fault::WrongFolded => return starts_and("SELECT ", ", (") && !sql.contains(" FROM "),
             Fault::WrongStored => return sql.contains(" FROM t_stored"),
+            Fault::WrongStoredAggregate => return sql.contains("COUNT(") && sql.contains(" FROM t_stored"),
             Fault::WrongByKey => return starts_and("SELECT q0.k, (", " FROM t AS q0 WHERE q0.k = "),
             Fault::WrongPredicate => return sql.contains(" WHERE NOT (") && sql.contains(" UNION ALL "),
             Fault::PreviousRow => return sql.starts_with("SELECT q0.k, (") && sql.ends_with(" FROM t AS q0"),
@@ -119,6 +122,7 @@ impl<C: Connection> Planted<C> {
             | Fault::Picky
             | Fault::WrongFolded
             | Fault::WrongStored
+            | Fault::WrongStoredAggregate
             | Fault::WrongByKey
             | Fault::WrongPredicate
             | Fault::PreviousRow
@@ -198,7 +202,9 @@ impl<C: Connection> Connection for Planted<C> {
                 rows.sort_by_cached_key(|row| format!("{row:?}"));
                 rows.pop();
             }
-            Fault::WrongFolded | Fault::WrongStored | Fault::WrongByKey => falsify(&mut rows),
+            Fault::WrongFolded | Fault::WrongStored | Fault::WrongStoredAggregate | Fault::WrongByKey => {
+                falsify(&mut rows);
+            }
             Fault::PreviousRow => {
                 for at in 1..rows.len() {
                     if rows[at].last() == Some(&Value::Null) {

@@ -120,6 +120,8 @@ pub struct Capabilities {
     pub corpus: Corpus,
     /// Functions that the engine lists.
     pub functions: Vec<Function>,
+    /// Aggregates that it lists.
+    pub aggregates: Vec<Function>,
 }
 
 /// Snippets with validated claims.
@@ -185,6 +187,7 @@ impl Capabilities {
         let switches: Vec<Arc<Switch>> =
             profile.switches.iter().filter(|switch| turns(switch)).cloned().map(Arc::new).collect();
         let (functions, internal) = functions(&profile, &mut rows);
+        let aggregates = aggregates(&profile, &mut rows);
         corpus.expressions.retain(|snippet| !snippet.calls_any(&internal));
         corpus.tables.retain(|snippet| !calls_any(&snippet.sql, &internal));
         Self {
@@ -202,6 +205,7 @@ impl Capabilities {
             without_subqueries: BTreeSet::new(),
             corpus,
             functions,
+            aggregates,
         }
     }
 
@@ -225,33 +229,58 @@ impl Capabilities {
 /// arguments, to try them all would take as long as the rest of the start, and a call that it refuses costs a statement.
 fn functions(profile: &Profile, rows: &mut impl FnMut(&str) -> Option<Vec<Row>>) -> (Vec<Function>, BTreeSet<String>) {
     let Some(catalogue) = &profile.functions else { return <_>::default() };
-    let text = |value: &Value| match value {
-        Value::Text(text) => String::from_utf8_lossy(text).to_lowercase(),
-        _ => String::new(),
-    };
-    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.is_empty();
-    let mut found = Vec::new();
     let mut internal = BTreeSet::new();
     for row in catalogue.internal.as_ref().and_then(|sql| rows(sql)).unwrap_or_default() {
-        internal.extend(row.first().map(text));
+        internal.extend(row.first().map(lower));
     }
-    for row in rows(&catalogue.sql).unwrap_or_default() {
+    let is_called = |name: &str, result: &str| {
+        let forbidden = catalogue.excluded.iter().any(|pattern| matches_glob(pattern, name))
+            || profile.forbidden.words.contains(name)
+            || internal.contains(name);
+        !forbidden && (result.is_empty() || catalogue.types.contains_key(result))
+    };
+    let found = listed(&rows(&catalogue.sql).unwrap_or_default(), is_called, |ty| catalogue.types.get(ty));
+    (found, internal)
+}
+
+/// The aggregates that an engine lists, as calls.
+fn aggregates(profile: &Profile, rows: &mut impl FnMut(&str) -> Option<Vec<Row>>) -> Vec<Function> {
+    let Some(catalogue) = &profile.aggregates else { return Vec::new() };
+    let of_functions = |ty: &str| profile.functions.as_ref()?.types.get(ty);
+    let is_called = |name: &str, _: &str| !catalogue.excluded.iter().any(|pattern| matches_glob(pattern, name));
+    let ty = |ty: &str| catalogue.types.get(ty).or_else(|| of_functions(ty));
+    listed(&rows(&catalogue.sql).unwrap_or_default(), is_called, ty)
+}
+
+/// What rows of an engine's list say: a name, the types of the arguments, the type of the result.
+fn listed<'a>(
+    rows: &[Row],
+    is_called: impl Fn(&str, &str) -> bool,
+    ty: impl Fn(&str) -> Option<&'a String>,
+) -> Vec<Function> {
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.is_empty();
+    let mut found = Vec::new();
+    for row in rows {
         let [name, arguments, result] = row.as_slice() else { continue };
-        let (name, result) = (text(name), text(result));
-        let forbidden = catalogue.excluded.iter().any(|pattern| matches_glob(pattern, &name))
-            || profile.forbidden.words.contains(&name)
-            || internal.contains(&name);
-        if forbidden || !is_name(&name) || !(result.is_empty() || catalogue.types.contains_key(&result)) {
+        let name = lower(name);
+        if !is_name(&name) || !is_called(&name, &lower(result)) {
             continue;
         }
-        let arguments: Option<Vec<String>> =
-            text(arguments).split(';').map(|ty| catalogue.types.get(ty).cloned()).collect();
+        let arguments: Option<Vec<String>> = lower(arguments).split(';').map(|name| ty(name).cloned()).collect();
         let Some(arguments) = arguments else { continue };
         found.push(Function { name, arguments });
     }
     found.sort_by(|a, b| (&a.name, &a.arguments).cmp(&(&b.name, &b.arguments)));
     found.dedup();
-    (found, internal)
+    found
+}
+
+/// A text in lower case; nothing for another value.
+fn lower(value: &Value) -> String {
+    match value {
+        Value::Text(text) => String::from_utf8_lossy(text).to_lowercase(),
+        _ => String::new(),
+    }
 }
 
 /// The literals of one database. Rows and expressions draw from the same few, so that joins match and filters hit.

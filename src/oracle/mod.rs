@@ -6,6 +6,9 @@
 pub mod caq;
 pub mod coddtest;
 pub mod consistency;
+pub mod edc;
+mod expressions;
+mod shrink;
 pub mod spec;
 
 use crate::caq::class::OracleClass;
@@ -180,8 +183,8 @@ pub struct Registration {
 }
 
 /// All oracles.
-pub const ALL: [Registration; 4] =
-    [caq::REGISTRATION, consistency::REGISTRATION, coddtest::REGISTRATION, spec::REGISTRATION];
+pub const ALL: [Registration; 5] =
+    [caq::REGISTRATION, consistency::REGISTRATION, coddtest::REGISTRATION, edc::REGISTRATION, spec::REGISTRATION];
 
 /// The oracles of a hunt. Each database is of one of them, as often as its share says.
 pub struct Oracles(Vec<Box<dyn Oracle>>);

@@ -41,6 +41,8 @@ pub enum Fold {
     Query(Vec<Column>),
     /// The rows as VALUES takes them.
     Rows(Vec<ColumnType>),
+    /// The text of the only row as it is: the name of a type, which may be empty.
+    Name,
 }
 
 /// Why rows do not fit a hole. It voids the case.
@@ -82,6 +84,7 @@ impl fmt::Display for Fold {
             Self::List(_) => "the values",
             Self::Branches { .. } => "the value for each row",
             Self::Query(_) | Self::Rows(_) => "the rows",
+            Self::Name => "the name",
         })
     }
 }
@@ -96,7 +99,8 @@ impl Fold {
             return Err(Unfit::TooMany);
         }
         match self {
-            Self::Value(_) | Self::Truth if rows.len() > 1 => Err(Unfit::ManyRows),
+            Self::Value(_) | Self::Truth | Self::Name if rows.len() > 1 => Err(Unfit::ManyRows),
+            Self::Name => name(&rows[0], out),
             Self::Truth => truth(&rows[0], profile, out),
             Self::Value(ty) | Self::List(ty) => separated(rows, ", ", out, |row, out| {
                 let [value] = row else { return Err(Unfit::Width) };
@@ -120,6 +124,19 @@ impl Fold {
             }),
         }
     }
+}
+
+fn name(row: &[Value], out: &mut String) -> Result<(), Unfit> {
+    match row {
+        [Value::Text(bytes)] => match std::str::from_utf8(bytes) {
+            // It is what an engine wrote: it must not end the statement that it is put into.
+            Ok(name) if !name.contains([';', '\0']) => out.push_str(name),
+            _ => return Err(Unfit::NoLiteral(format!("{} as a name", row[0]))),
+        },
+        [other] => return Err(Unfit::NoLiteral(format!("{other} as a name"))),
+        _ => return Err(Unfit::Width),
+    }
+    Ok(())
 }
 
 fn truth(row: &[Value], profile: &Profile, out: &mut String) -> Result<(), Unfit> {
@@ -292,6 +309,16 @@ mod tests {
         assert_eq!(of(Value::Bool(false), "postgres").as_deref(), Ok("FALSE"));
         assert_eq!(of(Value::Null, "sqlite").as_deref(), Ok("NULL"));
         assert!(of(Value::Int(2), "sqlite").is_err() && of(Value::Text(b"a".to_vec()), "sqlite").is_err());
+    }
+
+    #[test]
+    fn a_name_is_written_as_it_is() {
+        let of = |value: Value| written(&Fold::Name, &[vec![value]], "sqlite");
+        let text = |text: &str| Value::Text(text.as_bytes().to_vec());
+        assert_eq!(of(text("NUMERIC(10,2)")).as_deref(), Ok("NUMERIC(10,2)"));
+        assert_eq!(of(text("")).as_deref(), Ok(""));
+        assert!(of(text("INT); DROP TABLE t")).is_err() && of(Value::Null).is_err() && of(Value::Int(1)).is_err());
+        assert_eq!(written(&Fold::Name, &[], "sqlite"), Err(Unfit::NoRows));
     }
 
     #[test]

@@ -169,6 +169,12 @@ pub struct Profile {
     /// Where the engine lists its functions.
     #[serde(default)]
     pub functions: Option<FunctionCatalogue>,
+    /// Where the engine lists its aggregates.
+    #[serde(default)]
+    pub aggregates: Option<AggregateCatalogue>,
+    /// How the type of an operation's results is read.
+    #[serde(default)]
+    pub stored: Option<Stored>,
     /// Expressions whose values contexts may change, by the documentation.
     #[serde(default)]
     pub context_exceptions: Vec<ContextException>,
@@ -239,6 +245,43 @@ pub struct FunctionCatalogue {
     /// Functions that are not called; `*` stands for any text.
     #[serde(default)]
     pub excluded: Vec<String>,
+}
+
+/// An engine's own list of its aggregates.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AggregateCatalogue {
+    /// A query for them, whose rows are as those of [`FunctionCatalogue::sql`].
+    pub sql: String,
+    /// What stands for an argument of a type, where it is not what stands for one of a function.
+    #[serde(default)]
+    pub types: BTreeMap<String, String>,
+    /// Aggregates that are not called; `*` stands for any text.
+    #[serde(default)]
+    pub excluded: Vec<String>,
+    /// Those whose results depend on the order of rows: they are called with ORDER BY and the rows' keys.
+    #[serde(default)]
+    pub ordered: Vec<String>,
+    /// Those that add up: of floats the result depends on the order of rows through rounding, so they are called for exact
+    /// numbers only.
+    #[serde(default)]
+    pub rounding: Vec<String>,
+}
+
+/// How the type of an operation's results is read, as a table's definition writes it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stored {
+    /// The statement that makes `t_type`, which has the columns of the query `#I`.
+    pub made: String,
+    /// The query for the type of its column `r`.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// The statement that removes it.
+    pub dropped: String,
+    /// Whether a column of that type stands for the operation wherever one may stand. Otherwise that holds of whole numbers,
+    /// texts and truth values only, and of others the values alone are compared.
+    pub exact: bool,
 }
 
 /// Expressions whose values some contexts may change, as the documentation says.

@@ -13,7 +13,7 @@ use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
 use crate::hunt::protocol::{ExecutorConfig, Report, WorkerEnvironment};
 use crate::hunt::stats::Stats;
-use crate::oracle::{caq, coddtest, consistency, spec};
+use crate::oracle::{caq, coddtest, consistency, edc, spec};
 use clap::{Args, Subcommand, ValueEnum as _};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -328,6 +328,7 @@ fn hunt(
             ("catalogue", of(caq::NAME, Vec::new())),
             ("consistency", of(consistency::NAME, Vec::new())),
             ("coddtest", of(coddtest::NAME, Vec::new())),
+            ("edc", of(edc::NAME, Vec::new())),
             ("spec", of(spec::NAME, Vec::new())),
         ]
     } else {

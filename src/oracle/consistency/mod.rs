@@ -5,12 +5,11 @@
 //! the row, as a snippet does by its claims, must give one bag.
 
 pub mod contexts;
-mod expressions;
 mod rows;
-mod shrink;
 mod site;
 
-use super::{Accepts, Case, Oracle, Registration, Setting, SharedCase, TestDatabase, Use};
+use super::expressions::{Expressions, TABLE};
+use super::{Accepts, Case, Oracle, Registration, Setting, SharedCase, TestDatabase, Use, shrink};
 use crate::caq::instantiation::Instantiation;
 use crate::config::matches_glob;
 use crate::generate::Capabilities;
@@ -20,10 +19,9 @@ use crate::sql::profile::{ColumnType, Profile, Switch};
 use crate::sql::snippet::Snippet;
 use crate::sql::types::SqlType;
 use contexts::{CONTEXTS, Context, Rows, SCAN};
-use expressions::Expressions;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
-use rows::{Database, TABLE};
+use rows::Database;
 use site::Site;
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -1,6 +1,7 @@
 //! The rows that expressions are evaluated on: one table, copies of it, and its keys.
 
 use crate::generate::Capabilities;
+use crate::oracle::expressions::TABLE;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::{ColumnType, Profile};
 use crate::sql::snippet::Snippet;
@@ -9,9 +10,6 @@ use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-
-/// The table.
-pub(super) const TABLE: &str = "t";
 
 /// Tables with the same rows, filled by one statement: in the other order; for an index on the expression.
 pub(super) const COPIES: [&str; 2] = ["t_reverse", "t_indexed"];
@@ -124,19 +122,6 @@ fn long_text(rng: &mut Rng) -> String {
     let piece: Vec<char> = (0..period).filter_map(|_| pick(rng, &characters).copied()).collect();
     let length = rng.random_range(17..=LONG_MAX);
     format!("'{}'", piece.iter().cycle().take(length).collect::<String>())
-}
-
-/// What the tables look like to a generator of expressions.
-pub(super) fn table_info(profile: &Profile) -> crate::generate::TableInfo {
-    let column = |(name, ty): (&String, &ColumnType)| {
-        let (ty, other) = match ty {
-            ColumnType::Class(ty) => (Some(*ty), None),
-            ColumnType::Other(other) => (None, Some(other.clone())),
-        };
-        crate::generate::ColumnInfo { name: name.as_str().into(), ty, other, binary: true, given: true }
-    };
-    let columns = profile.snippet_table.columns.iter().map(column).collect();
-    crate::generate::TableInfo { name: TABLE.into(), columns }
 }
 
 /// Whether every column that a snippet names has an expression of exactly its type.

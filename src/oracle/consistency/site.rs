@@ -2,7 +2,8 @@
 
 use super::Consistency;
 use super::contexts::Context;
-use super::rows::{Database, TABLE};
+use super::rows::Database;
+use crate::oracle::expressions::TABLE;
 use crate::program::{Step, Text};
 use crate::sql::profile::ColumnType;
 use crate::sql::snippet::Snippet;

@@ -1,19 +1,21 @@
-//! The expressions: corpus snippets, two of them combined, generated ones, calls of functions the engine lists.
+//! Expressions to evaluate: corpus snippets, two of them combined, generated ones, casts, calls of functions the engine lists.
 //!
 //! All are texts over the table of the profile's snippets, read as snippets are, so that what is not a function of the
 //! row by its names is refused.
 
-use super::rows::{TABLE, table_info};
 use crate::generate::expr::{ExprGenerator, ExprSpec};
-use crate::generate::{Capabilities, Literals, TableInfo, any_type};
+use crate::generate::{Capabilities, ColumnInfo, Literals, TableInfo, any_type};
 use crate::rng::{Rng, chance, pick};
 use crate::sql::operator::Kind;
-use crate::sql::profile::ColumnType;
+use crate::sql::profile::{ColumnType, Profile};
 use crate::sql::snippet::Snippet;
 use crate::sql::types::SqlType;
 use rand::RngExt as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// The table whose columns they name.
+pub(super) const TABLE: &str = "t";
 
 /// Levels of operators of a generated expression, at most.
 const DEPTH_MAX: usize = 3;
@@ -94,7 +96,7 @@ impl Expressions {
     }
 
     /// A column or a boundary value in the place of the type that a template names.
-    fn argument(&self, template: &str, rng: &mut Rng) -> Option<String> {
+    pub(super) fn argument(&self, template: &str, rng: &mut Rng) -> Option<String> {
         let (before, rest) = template.split_once('#')?;
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
         let (name, after) = rest.split_at(end);
@@ -121,6 +123,34 @@ impl Expressions {
         node.render(TABLE, &mut text);
         let mut snippet = self.parse(&text)?;
         snippet.boolean_valued = kind == SqlType::Boolean;
+        snippet.ty = Some(kind);
         Some(Arc::new(snippet))
     }
+
+    /// A column, cast to a type.
+    pub(super) fn cast(&self, rng: &mut Rng) -> Option<Arc<Snippet>> {
+        let profile = &self.capabilities.profile;
+        let columns: Vec<&String> = profile.snippet_table.columns.keys().collect();
+        // Where a cast to text needs a collation to be one of a class's type, it has one that nobody asked for.
+        let class = SqlType::ALL.into_iter().filter(|ty| profile.cast_collation.is_none() || *ty != SqlType::Text);
+        let class = class.map(|ty| (profile.cast_name(ty), (ty != SqlType::Boolean).then_some(ty)));
+        let other = profile.other_types.values().map(|other| (other.declared.as_str(), None));
+        let types: Vec<(&str, Option<SqlType>)> = class.chain(other).collect();
+        let (name, ty) = *pick(rng, &types)?;
+        let mut snippet = self.parse(&format!("CAST({TABLE}.{} AS {name})", pick(rng, &columns)?))?;
+        snippet.ty = ty;
+        Some(Arc::new(snippet))
+    }
+}
+
+/// What the table looks like to a generator of expressions.
+pub(super) fn table_info(profile: &Profile) -> TableInfo {
+    let column = |(name, ty): (&String, &ColumnType)| {
+        let (ty, other) = match ty {
+            ColumnType::Class(ty) => (Some(*ty), None),
+            ColumnType::Other(other) => (None, Some(other.clone())),
+        };
+        ColumnInfo { name: name.as_str().into(), ty, other, binary: true, given: true }
+    };
+    TableInfo { name: TABLE.into(), columns: profile.snippet_table.columns.iter().map(column).collect() }
 }
