@@ -25,7 +25,8 @@ fn the_self_test_can_fail() {
 #[test]
 fn a_finding_is_complete_and_reduced() {
     let caqtus = Caqtus::new();
-    let (code, json) = caqtus.hunt(&["--dbms", "planted:drop-row", "--seed", "3", "--cases", "1000", "--out", "out"]);
+    let words = ["--dbms", "planted:drop-row", "--oracle", "caq", "--seed", "3", "--cases", "1000", "--out", "out"];
+    let (code, json) = caqtus.hunt(&words);
     assert_eq!(code, 1);
     let found = &json["findings"][0];
     let dir = caqtus.path(found["dir"].as_str().expect("a directory"));

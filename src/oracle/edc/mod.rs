@@ -52,6 +52,9 @@ const ROWS: [usize; 10] = [1, 2, 4, 8, 8, 12, 12, 20, 40, 100];
 /// Rows of one INSERT, at most.
 const INSERTED_MAX: usize = 20;
 
+/// In how many of a hundred cases the results have an index.
+const INDEXED_PERCENT: u32 = 40;
+
 /// Operations drawn until one is fit for a shape.
 const ATTEMPTS: usize = 8;
 
@@ -87,8 +90,8 @@ struct Edc {
     capabilities: Arc<Capabilities>,
     expressions: Expressions,
     shapes: Vec<Shape>,
-    ways: Vec<Way>,
-    indexes: Vec<&'static str>,
+    /// Ways to store results, each with an index of theirs or without one.
+    ways: Vec<(Way, Option<&'static str>)>,
     /// Aggregates that the target takes.
     aggregates: Vec<Function>,
     /// Whether it has window functions.
@@ -112,8 +115,7 @@ impl Edc {
             capabilities,
             expressions,
             shapes: Vec::new(),
-            ways: vec![Way::TableAs],
-            indexes: Vec::new(),
+            ways: Vec::new(),
             aggregates: Vec::new(),
             windows: false,
             snippet_percent,
@@ -134,7 +136,7 @@ impl Edc {
         &self.capabilities.profile
     }
 
-    /// Finds out which ways to store, indexes, aggregates and windows the target takes. What an aggregate takes is asked
+    /// Finds out which ways to store, aggregates and windows the target takes. What an aggregate takes is asked
     /// once for each of its signatures; the answers are kept with the build.
     fn probe(&mut self, accepts: Accepts) {
         let mut rng = stream(0, &[]);
@@ -171,9 +173,11 @@ impl Edc {
         };
         let generated = (0..self.capabilities.generated_columns.len()).map(Way::Generated);
         let typed = [Way::Typed].into_iter().chain(generated).filter(|_| self.profile().stored.is_some());
-        let ways: Vec<Way> = typed.filter(|way| runs(&case(*way, None)).is_ok()).collect();
-        let indexes: Vec<&str> =
-            INDEXES.into_iter().filter(|index| runs(&case(Way::TableAs, Some(index))).is_ok()).collect();
+        let mut ways: Vec<(Way, Option<&str>)> = Vec::new();
+        for way in [Way::TableAs].into_iter().chain(typed) {
+            let indexes = [None].into_iter().chain(INDEXES.map(Some));
+            ways.extend(indexes.map(|index| (way, index)).filter(|(way, index)| runs(&case(*way, *index)).is_ok()));
+        }
         let window = Operation::window(self, &mut stream(0, &[]));
         let windows = window.is_some_and(|window| accepts(&statements, &window.query(&[], TABLE)).is_ok());
         let mut aggregates = self.exact_aggregates();
@@ -182,8 +186,7 @@ impl Edc {
             let operation = (0..TRIED).find_map(draw);
             operation.is_some_and(|operation| accepts(&statements, &operation.query(&[], TABLE)).is_ok())
         });
-        self.ways.extend(ways);
-        (self.indexes, self.windows, self.aggregates) = (indexes, windows, aggregates);
+        (self.ways, self.windows, self.aggregates) = (ways, windows, aggregates);
     }
 
     /// The aggregates of the engine's list, those that add up for exact numbers only.
@@ -254,8 +257,9 @@ impl Oracle for Edc {
         NAME
     }
 
+    /// A case of it makes a table, and takes as long as one of the contexts.
     fn share(&self) -> u32 {
-        1
+        3
     }
 
     fn classes(&self) -> Vec<&str> {
@@ -349,11 +353,13 @@ impl<'a> EdcDatabase<'a> {
         some.truncate(rng.random_range(0..=CARRIED_MAX));
         let carried = operation.carried(&some);
         let query = Query::draw(self, &Site { operation: &operation, carried: &carried }, shape, fidelity, rng);
-        let mut way = pick(rng, &oracle.ways).copied().unwrap_or(Way::TableAs);
-        if matches!(way, Way::Generated(_)) && !can_be_generated(&operation) {
-            way = Way::TableAs;
-        }
-        let index = pick(rng, &oracle.indexes).copied().filter(|_| chance(rng, 40));
+        let indexed = chance(rng, INDEXED_PERCENT);
+        let generated = can_be_generated(&operation);
+        let fits = |(way, index): &&(Way, Option<&'static str>)| {
+            index.is_some() == indexed && (generated || !matches!(way, Way::Generated(_)))
+        };
+        let fitting: Vec<_> = oracle.ways.iter().filter(fits).collect();
+        let (way, index) = pick(rng, &fitting).map_or((Way::TableAs, None), |of| **of);
         EdcCase { on: self, operation, carried, way, index, query }
     }
 
@@ -368,7 +374,10 @@ impl<'a> EdcDatabase<'a> {
         }
         let kept = [SqlType::Int, SqlType::Text, SqlType::Boolean];
         let exact = profile.stored.as_ref().is_some_and(|stored| stored.exact);
-        if exact || operation.ty().is_some_and(|ty| kept.contains(&ty)) {
+        // A JSON value compares as one, and a text that is stored as a text.
+        let subtyped = profile.forbidden.subtype_prefixes.iter().any(|prefix| operation.has_prefix(prefix));
+        let is_kept = |ty| kept.contains(&ty) && !(subtyped && ty == SqlType::Text);
+        if exact || operation.ty().is_some_and(is_kept) {
             return Some(Fidelity::Type);
         }
         matches!(shape, Shape::Select | Shape::Where).then_some(Fidelity::Values)
