@@ -250,3 +250,17 @@ fn what_the_documentation_leaves_to_a_context_is_no_difference() {
     assert_eq!((output.status.code(), &json["snippets"]), (Some(0), &snippets.len().into()), "{json}");
     assert!(json["outcomes"]["pass"].as_u64() > Some(200), "{json}");
 }
+
+#[test]
+fn functions_of_any_number_of_arguments_are_called_with_those_that_they_take() {
+    let caqtus = Caqtus::new();
+    let words = ["--oracle", "consistency", "--oracle", "edc", "--seed", "5", "--cases", "6000", "--may-fail", "0"];
+    let (code, json) = caqtus.hunt(&words);
+    assert_eq!(code, 0, "{json}");
+    let refused = json["messages"].to_string();
+    for said in ["wrong number of arguments", "an odd number of arguments", "an even number of arguments"] {
+        assert!(!refused.contains(said), "{refused}");
+    }
+    let void = json["outcomes"]["skipped"].as_f64().zip(json["cases"].as_f64()).map(|(void, all)| void / all);
+    assert!(void < Some(0.1), "{json}");
+}

@@ -293,7 +293,10 @@ fn text(summary: &Summary, found: &[Bug]) -> String {
              {fail} failed"
         );
     }
-    said(&mut out, LEFT_OUT);
+    if !messages.commonest(LEFT_OUT, 1).is_empty() {
+        let _ = writeln!(out, "what the engine said to those it refused");
+        said(&mut out, LEFT_OUT);
+    }
     if *replaced > 0 {
         let _ = writeln!(out, "{replaced} databases replaced, because the engine refused them or most cases on them");
         said(&mut out, REPLACED);

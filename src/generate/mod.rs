@@ -225,8 +225,9 @@ impl Capabilities {
     }
 }
 
-/// The functions that an engine lists, as calls, and the names of those that serve the engine only. Not every call is one: where an engine does not tell the number of
-/// arguments, to try them all would take as long as the rest of the start, and a call that it refuses costs a statement.
+/// The functions that an engine lists, as calls, and the names of those that serve the engine only. Not every call is one:
+/// where an engine does not tell the number of arguments, to try them all may take as long as the rest of the start, and a
+/// call that it refuses costs a statement.
 fn functions(profile: &Profile, rows: &mut impl FnMut(&str) -> Option<Vec<Row>>) -> (Vec<Function>, BTreeSet<String>) {
     let Some(catalogue) = &profile.functions else { return <_>::default() };
     let mut internal = BTreeSet::new();
@@ -239,7 +240,16 @@ fn functions(profile: &Profile, rows: &mut impl FnMut(&str) -> Option<Vec<Row>>)
             || internal.contains(name);
         !forbidden && (result.is_empty() || catalogue.types.contains_key(result))
     };
-    let found = listed(&rows(&catalogue.sql).unwrap_or_default(), is_called, |ty| catalogue.types.get(ty));
+    let mut found = listed(&rows(&catalogue.sql).unwrap_or_default(), is_called, |ty| catalogue.types.get(ty));
+    if !catalogue.tried_with.is_empty() {
+        let mut forms: BTreeMap<String, usize> = BTreeMap::new();
+        found.iter().for_each(|function| *forms.entry(function.name.clone()).or_default() += 1);
+        found.retain(|Function { name, arguments }| {
+            let call =
+                |constant: &String| format!("SELECT {name}({})", vec![constant.as_str(); arguments.len()].join(", "));
+            forms[name] < 2 || catalogue.tried_with.iter().any(|constant| rows(&call(constant)).is_some())
+        });
+    }
     (found, internal)
 }
 

@@ -245,6 +245,10 @@ pub struct FunctionCatalogue {
     /// Functions that are not called; `*` stands for any text.
     #[serde(default)]
     pub excluded: Vec<String>,
+    /// Constants with which calls with different numbers of arguments are tried first, each for every argument: for an
+    /// engine that does not tell the number and takes little time to try.
+    #[serde(default)]
+    pub tried_with: Vec<String>,
 }
 
 /// An engine's own list of its aggregates.
