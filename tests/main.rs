@@ -1,5 +1,6 @@
 //! Whole behaviours, each file named after the claim it defends. One program, so that everything is linked once.
 
+mod approximations_hold;
 mod bugs_are_grouped_and_known;
 mod catalogue_holds_on_sqlite;
 mod command_line;

@@ -2,7 +2,7 @@
 
 use super::{COULD_NOT_RUN, Common};
 use crate::dbms::planted::Fault;
-use crate::oracle::{caq, coddtest, consistency, edc, spec};
+use crate::oracle::{approx, caq, coddtest, consistency, edc, spec};
 use crate::triage::finding;
 use clap::Args;
 use std::fmt::Write as _;
@@ -33,7 +33,7 @@ const OTHERS: [(&str, &[&str]); 3] = [
 ];
 
 /// Every fault that a hunt must report: by which oracle, and as what kind of finding.
-const REPORTED: [(Fault, &str, &str); 19] = [
+const REPORTED: [(Fault, &str, &str); 21] = [
     (Fault::DropRow, caq::NAME, "wrong-result"),
     (Fault::DuplicateRow, caq::NAME, "wrong-result"),
     (Fault::NullToZero, caq::NAME, "wrong-result"),
@@ -53,6 +53,8 @@ const REPORTED: [(Fault, &str, &str); 19] = [
     (Fault::WrongStoredAggregate, edc::NAME, "wrong-result"),
     (Fault::WrongAlike, spec::NAME, "wrong-result"),
     (Fault::DropRow, spec::NAME, "wrong-result"),
+    (Fault::RowTooMany, approx::NAME, "wrong-result"),
+    (Fault::ValueTooSmall, approx::NAME, "wrong-result"),
 ];
 
 pub(super) fn run(args: &SelftestArgs) -> anyhow::Result<ExitCode> {
@@ -63,6 +65,7 @@ pub(super) fn run(args: &SelftestArgs) -> anyhow::Result<ExitCode> {
         (Fault::None, coddtest::NAME, None, BOTH),
         (Fault::None, edc::NAME, None, BOTH),
         (Fault::None, spec::NAME, None, BOTH),
+        (Fault::None, approx::NAME, None, BOTH),
         (Fault::Flaky, caq::NAME, None, BOTH),
     ];
     hunts.extend(REPORTED.map(|(fault, oracle, kind)| (fault, oracle, Some(kind), BOTH)));
@@ -125,7 +128,7 @@ fn problem(
     ];
     // The baseline classes: on the linked version and with this seed no real bug shows in them. Few enough that the
     // cases meet every one, so that a fault that only some of them can show is not missed by chance.
-    if [caq::NAME, spec::NAME].contains(&oracle) {
+    if [caq::NAME, spec::NAME, approx::NAME].contains(&oracle) {
         words.extend(["--class", "tlp-*", "--class", "norec-*"]);
     }
     words.extend(flags);

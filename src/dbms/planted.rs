@@ -54,6 +54,10 @@ pub enum Fault {
     /// Whatever returns some rows and is more than a look at a table loses the greatest of them, so that all members of a
     /// class are wrong alike.
     WrongAlike,
+    /// A conjunction of conditions in parentheses gives its first row once more.
+    RowTooMany,
+    /// Where 1 is added to something in parentheses, the last value of each row is smaller than it should be.
+    ValueTooSmall,
 }
 
 /// One query in so many triggers the faults that end or stop the process, so that work precedes them.
@@ -107,6 +111,8 @@ impl<C: Connection> Planted<C> {
         };
         match self.fault {
             Fault::DropRow | Fault::DuplicateRow => filtered(),
+            Fault::RowTooMany => filtered() && sql.contains(") AND ("),
+            Fault::ValueTooSmall => starts_and("SELECT ", ") + 1)"),
             Fault::NullToZero => sql.contains("LEFT JOIN"),
             Fault::WrongDistinct => sql.starts_with("SELECT DISTINCT"),
             Fault::Crash | Fault::Hang | Fault::InternalError => rare() && sql.starts_with("SELECT"),
@@ -192,7 +198,7 @@ impl<C: Connection> Connection for Planted<C> {
             Fault::DropRow | Fault::Flaky | Fault::WornOut | Fault::WrongPredicate | Fault::WrongCase => {
                 drop(rows.pop());
             }
-            Fault::DuplicateRow | Fault::WrongDistinct => rows.extend(rows.first().cloned()),
+            Fault::DuplicateRow | Fault::WrongDistinct | Fault::RowTooMany => rows.extend(rows.first().cloned()),
             Fault::NullToZero => {
                 for value in rows.iter_mut().flatten().filter(|v| **v == Value::Null) {
                     *value = Value::Int(0);
@@ -201,6 +207,13 @@ impl<C: Connection> Connection for Planted<C> {
             Fault::WrongAlike => {
                 rows.sort_by_cached_key(|row| format!("{row:?}"));
                 rows.pop();
+            }
+            Fault::ValueTooSmall => {
+                for value in rows.iter_mut().filter_map(|row| row.last_mut()) {
+                    if let Value::Int(i) = value {
+                        *i = i.saturating_sub(1_000);
+                    }
+                }
             }
             Fault::WrongFolded | Fault::WrongStored | Fault::WrongStoredAggregate | Fault::WrongByKey => {
                 falsify(&mut rows);

@@ -61,7 +61,7 @@ struct UsableClass {
 /// The oracle, for one target.
 pub struct CaqOracle {
     capabilities: Arc<Capabilities>,
-    classes: Vec<UsableClass>,
+    classes: Vec<Arc<UsableClass>>,
     /// In how many of a hundred fillings a corpus snippet is taken rather than a generated expression.
     snippet_percent: u32,
     /// In how many of these it may be one that fails on some rows.
@@ -104,9 +104,7 @@ impl CaqOracle {
                 unused.insert(class.name, why);
                 continue;
             }
-            for member in &mut class.members {
-                member.template = member.template.with_types(|ty| profile.cast_name(ty));
-            }
+            name_types(&mut class, &profile);
             let (members, refused) = accepted_members(&class, &equivalent, &capabilities, accepts);
             let first = refused.first().map(|(at, why)| format!("; member {}: {why}", at + 1)).unwrap_or_default();
             for (at, why) in off.into_iter().chain(refused) {
@@ -122,8 +120,15 @@ impl CaqOracle {
             usable.push((place, UsableClass { class, members, assumed, candidates }));
         }
         usable.sort_by_key(|(place, _)| *place);
-        let classes = usable.into_iter().map(|(_, class)| class).collect();
+        let classes = usable.into_iter().map(|(_, class)| Arc::new(class)).collect();
         Self { capabilities, classes, snippet_percent, may_fail_percent, unused }
+    }
+}
+
+/// Gives the types that members cast to the dialect's names.
+fn name_types(class: &mut OracleClass, profile: &Profile) {
+    for member in &mut class.members {
+        member.template = member.template.with_types(|ty| profile.cast_name(ty));
     }
 }
 
@@ -251,16 +256,34 @@ impl Oracle for CaqOracle {
 impl CaqOracle {
     /// Makes a database of a random class.
     pub(super) fn generate(&self, rng: &mut Rng) -> CaqDatabase<'_> {
-        let class = &self.classes[rng.random_range(0..self.classes.len())];
+        let class = self.classes[rng.random_range(0..self.classes.len())].clone();
+        self.on(class, rng)
+    }
+
+    /// Makes a database of a class that was made of another one, all of whose members are taken.
+    pub(super) fn generate_for(&self, mut class: OracleClass, rng: &mut Rng) -> CaqDatabase<'_> {
+        name_types(&mut class, &self.capabilities.profile);
+        let candidates =
+            (0..class.names.placeholders.len()).map(|p| candidates(&class, p, &self.capabilities)).collect();
+        let members = (0..class.members.len()).collect();
+        self.on(Arc::new(UsableClass { class, members, assumed: Vec::new(), candidates }), rng)
+    }
+
+    fn on(&self, class: Arc<UsableClass>, rng: &mut Rng) -> CaqDatabase<'_> {
         let database = database(relations(&class.class), &self.capabilities, rng);
         CaqDatabase { oracle: self, class, database }
+    }
+
+    /// The classes that run on the target, with the positions of the members that do.
+    pub(super) fn usable(&self) -> impl Iterator<Item = (&OracleClass, &[usize])> {
+        self.classes.iter().map(|class| (&class.class, class.members.as_slice()))
     }
 }
 
 /// A database of a class.
 pub(super) struct CaqDatabase<'a> {
     oracle: &'a CaqOracle,
-    class: &'a UsableClass,
+    class: Arc<UsableClass>,
     database: Database,
 }
 
@@ -281,6 +304,13 @@ impl CaqDatabase<'_> {
 
     fn null(&self, ty: SqlType) -> Instantiation {
         Instantiation::Generated(Node::Literal(self.profile().null(ty).as_str().into()))
+    }
+
+    /// A case of some of the members, none of which turns a switch.
+    pub(super) fn case_of<'a>(&'a self, members: &[usize], rng: &mut Rng) -> SharedCase<'a> {
+        let placeholders = 0..self.class.class.names.placeholders.len();
+        let fills = placeholders.map(|placeholder| self.fill(placeholder, rng)).collect();
+        Rc::new(CaqCase { on: self, fills, members: members.iter().map(|at| (*at, None)).collect() })
     }
 
     fn fill(&self, placeholder: usize, rng: &mut Rng) -> Instantiation {

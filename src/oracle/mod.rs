@@ -3,6 +3,7 @@
 //! Oracles are pure. They say what to run and what must hold; [`crate::interpret`] runs it. To add one: a file here, a line
 //! in [`ALL`], and the faults that only it shows in the self-test.
 
+pub mod approx;
 pub mod caq;
 pub mod coddtest;
 pub mod consistency;
@@ -183,8 +184,14 @@ pub struct Registration {
 }
 
 /// All oracles.
-pub const ALL: [Registration; 5] =
-    [caq::REGISTRATION, consistency::REGISTRATION, coddtest::REGISTRATION, edc::REGISTRATION, spec::REGISTRATION];
+pub const ALL: [Registration; 6] = [
+    caq::REGISTRATION,
+    consistency::REGISTRATION,
+    coddtest::REGISTRATION,
+    edc::REGISTRATION,
+    spec::REGISTRATION,
+    approx::REGISTRATION,
+];
 
 /// The oracles of a hunt. Each database is of one of them, as often as its share says.
 pub struct Oracles(Vec<Box<dyn Oracle>>);

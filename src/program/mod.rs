@@ -10,7 +10,7 @@ mod relation;
 
 pub use evaluation::{Evaluation, Meaning, Ready, constants, tables_of};
 pub use fold::{Column, Fold, Unfit};
-pub use relation::{Check, Direction, Relation};
+pub use relation::{Change, Check, Relation, Trend};
 
 use crate::compare::Row;
 use crate::sql::profile::{Profile, Switch};
@@ -258,6 +258,11 @@ impl Program {
     /// Adds a check.
     pub fn add_check(&mut self, relation: Relation, steps: impl IntoIterator<Item = usize>) {
         self.checks.push(Check { relation, steps: steps.into_iter().collect() });
+    }
+
+    /// Takes all checks away, so that others are made of the steps.
+    pub fn clear_checks(&mut self) {
+        self.checks.clear();
     }
 
     /// The steps, in the order in which they run.
