@@ -8,7 +8,7 @@ use std::process::Command;
 /// Hunts on a planted fault, and returns the report and the directory of the first finding.
 fn found(caqtus: &Caqtus, fault: &str) -> (String, String) {
     let dbms = format!("planted:{fault}");
-    let words = ["--dbms", &dbms, "--oracle", "approx", "--class", "tlp-*", "--cases", "3000", "--seed", "1"];
+    let words = ["--dbms", &dbms, "--oracle", "approx", "--class", "norec-*", "--cases", "3000", "--seed", "1"];
     let (code, json) = caqtus.hunt(&[&words[..], &["--keep", "1", "--out", fault]].concat());
     assert_eq!(code, 1, "{json}");
     let found = &json["findings"][0];
@@ -105,10 +105,9 @@ fn claims() -> Vec<(String, String)> {
             claims.push((format!("{mutator}, FALSE"), from(format!("({second}) IS FALSE AND ({first}) IS NOT FALSE"))));
         }
     }
-    // Of aggregates, where the prover knows what relates them.
-    for (mutator, wrong) in [("count", "COUNT(t.b) > COUNT(*)"), ("min-max", "MIN(t.b) > MAX(t.b)")] {
-        claims.push((mutator.to_owned(), format!("SELECT t.a FROM t GROUP BY t.a HAVING {wrong}")));
-    }
+    // Of aggregates; what relates the others, LIKE and patterns is beyond the prover, not beyond its evaluator.
+    let wrong = "SELECT t.a FROM t GROUP BY t.a HAVING MIN(t.b) > MAX(t.b)";
+    claims.push(("min-max".to_owned(), wrong.to_owned()));
     claims
 }
 

@@ -111,7 +111,7 @@ impl<C: Connection> Planted<C> {
         };
         match self.fault {
             Fault::DropRow | Fault::DuplicateRow => filtered(),
-            Fault::RowTooMany => filtered() && sql.contains(") AND ("),
+            Fault::RowTooMany => starts_and("SELECT", ") AND ("),
             Fault::ValueTooSmall => starts_and("SELECT ", ") + 1)"),
             Fault::NullToZero => sql.contains("LEFT JOIN"),
             Fault::WrongDistinct => sql.starts_with("SELECT DISTINCT"),

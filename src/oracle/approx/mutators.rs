@@ -184,7 +184,7 @@ pub(super) struct Mutation {
 impl fmt::Display for Mutation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { mutator: Mutator { name, scope, rule, nulls, .. }, before, after } = self;
-        write!(f, "{before} became {after} (mutator {name}, of a {scope}: {rule}; {nulls})")
+        write!(f, "{before} became {after} (mutator {name}; {scope}: {rule}; {nulls})")
     }
 }
 
