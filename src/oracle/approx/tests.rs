@@ -301,3 +301,10 @@ fn a_mutation_says_what_it_does() {
         }
     }
 }
+
+#[test]
+fn a_phrase_that_a_target_does_not_take_is_found_in_any_spelling() {
+    for sql in ["SELECT 1 FROM t FULL JOIN u ON TRUE", "select 1 from t full outer join u on true"] {
+        assert!(has_any(sql, &[" FULL JOIN "]) && !has_any(sql, &[" RIGHT JOIN "]), "{sql}");
+    }
+}
