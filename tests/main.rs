@@ -27,6 +27,7 @@ mod prover_evaluator_agrees_with_sqlite;
 mod queries_mean_what_they_say;
 mod same_seed_same_cases;
 mod service_demands_tokens;
+mod service_groups_bugs;
 mod service_keeps_what_was_sent;
 mod service_refuses_bad_input;
 mod service_reviews_classes;

@@ -2,6 +2,7 @@
 //! quarantine; start a campaign, watch its findings arrive, and take a script away. Every page can be read in either
 //! colours on any width, by everybody.
 
+use crate::service_groups_bugs::{finding, put as put_findings};
 use crate::support::Caqtus;
 use crate::support::browser::{self, Browser};
 use crate::support::service::Served;
@@ -352,6 +353,67 @@ fn findings_arrive_while_one_watches_and_a_script_is_taken_away() {
     for statement in statements {
         sqlite.execute(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
     }
+    assert_eq!(browser.complaints, [""; 0]);
+    served.stop();
+}
+
+/// Merges a bug into another, splits a finding off again, and ignores it.
+fn decide(browser: &mut Browser, whole: i64, part: i64) {
+    let merge = |browser: &mut Browser, into: i64| {
+        browser.go(&format!("/bugs/{part}"));
+        browser.fill("[name=into]", &into.to_string());
+        browser.follow(|browser| browser.click("form button", "Merge into it"));
+    };
+    merge(browser, part);
+    assert!(browser.text("main").contains("not merged into itself"), "{}", browser.text("main"));
+    merge(browser, whole);
+    let said = browser.text("main");
+    for words in ["Query 2 is wrong.", "3.50.0 returns something else", "left join"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(browser.text(".flash").contains(&format!("Bug {part} is a part of bug {whole} now")), "{said}");
+    browser.go(&format!("/bugs/{part}"));
+    browser.follow(|browser| browser.click(".warning a", "bug"));
+    // Of the two findings that of the part is the last, and so stands first.
+    browser.follow(|browser| browser.click("form button", "Split off"));
+    let path = browser.eval("location.pathname");
+    let own = path.as_str().and_then(|path| path.strip_prefix("/bugs/")).expect("a bug").to_owned();
+    assert!(![whole, part].map(|id| id.to_string()).contains(&own), "{own}");
+    browser.eval("document.querySelector('[name=state]').value = 'ignored'");
+    browser.follow(|browser| browser.click("form button", "Set"));
+    assert!(browser.text("main").contains("says in `why`"), "{}", browser.text("main"));
+    browser.go(&format!("/bugs/{own}"));
+    browser.eval("document.querySelector('[name=state]').value = 'ignored'");
+    browser.fill("[name=why]", "by <b>design</b>");
+    browser.follow(|browser| browser.click("form button", "Set"));
+    assert!(browser.text(".warning").contains("It is reported no more: by <b>design</b>"));
+    for (suppressed, seen, unseen) in [(true, own.clone(), whole.to_string()), (false, whole.to_string(), own)] {
+        browser.go(&format!("/bugs?suppressed={suppressed}"));
+        let listed = browser.text("#found");
+        assert!(listed.contains(&format!("Bug {seen}")) && !listed.contains(&format!("Bug {unseen}")), "{listed}");
+        assert_eq!(listed.contains("it is on a list"), suppressed, "{listed}");
+    }
+}
+
+#[test]
+fn bugs_are_merged_split_and_ignored_for_a_reason_with_scripts_and_without() {
+    let caqtus = Caqtus::new();
+    let caused = |class: &str| {
+        let mut caused = finding("sqlite", class, 1);
+        caused.cause.wrong = Some(1);
+        caused.cause.known_by = "sqlite 3.50.0 returns something else for it, and there the queries agree".to_owned();
+        caused.cause.needs = vec!["left join".to_owned()];
+        (caused, None)
+    };
+    let plain = |class: &str| (finding("sqlite", class, 20), None);
+    put_findings(&caqtus, "one", &[caused("a"), plain("b"), caused("c"), plain("d")]);
+    put_findings(&caqtus, "two", &[(finding("sqlite", "e", 30), Some("it is on a list"))]);
+    let served = Served::start(&caqtus);
+    let Some(mut browser) = browser::open(served.address) else { return };
+    decide(&mut browser, 1, 2);
+    browser.scripts(false);
+    decide(&mut browser, 3, 4);
+    browser.complaints.retain(|complaint| !complaint.contains("status of 422"));
     assert_eq!(browser.complaints, [""; 0]);
     served.stop();
 }

@@ -1,10 +1,11 @@
 //! Bugs: what their findings have in common, what people say of them, and between which versions they show.
 
 use super::access::Operator;
-use super::classes::stale;
+use super::classes::{REASON_MAX, stale};
 use super::extract::{IdempotencyKey, IfMatch, Json, Page, Path, Query, after, limit, rows};
 use super::jobs::{self, Asked};
 use super::problem::{Kind, Problem};
+use super::triage::CauseView;
 use super::{Shared, Tagged, seen};
 use crate::store::{BugChange, BugDetail, BugFilter, BugLine, BugState, NoteRow, Written};
 use axum::extract::State;
@@ -42,6 +43,8 @@ pub(super) struct BugQuery {
     pub(super) kind: Option<String>,
     /// The class
     pub(super) class: Option<String>,
+    /// `true` for those that are reported no more: ignored, or known by a list; `false` for the others
+    pub(super) suppressed: Option<bool>,
     /// Words of the fingerprint
     pub(super) q: Option<String>,
     /// Items at most
@@ -59,6 +62,7 @@ pub(super) async fn page(service: &Shared, query: &BugQuery) -> Result<Page<BugL
         dbms: query.dbms.clone(),
         kind: query.kind.clone(),
         class: query.class.clone(),
+        suppressed: query.suppressed,
         words: query.q.clone(),
     };
     let lines = service.store.bug_page(&filter, after(query.cursor.as_ref())?, rows(limit)).await?;
@@ -71,7 +75,7 @@ async fn list(State(service): State<Shared>, Query(query): Query<BugQuery>) -> R
     page(&service, &query).await.map(Json)
 }
 
-fn missing(id: i64) -> Problem {
+pub(super) fn missing(id: i64) -> Problem {
     Kind::NotFound.problem(format!("there is no bug {id}"))
 }
 
@@ -80,14 +84,42 @@ pub(super) async fn fetch(service: &Shared, id: i64) -> Result<BugDetail, Proble
     service.store.bug_fetch(id).await?.ok_or_else(|| missing(id))
 }
 
+/// That somebody writes to a bug that is a part of another.
+pub(super) fn is_part(id: i64, of: i64) -> Problem {
+    Kind::Conflict.problem(format!("bug {id} is a part of bug {of}; say it of that one"))
+}
+
+/// A bug that can be written to.
+async fn fetch_whole(service: &Shared, id: i64) -> Result<BugDetail, Problem> {
+    let bug = fetch(service, id).await?;
+    match bug.line.merged_into {
+        Some(of) => Err(is_part(id, of)),
+        None => Ok(bug),
+    }
+}
+
+/// A bug with what it hangs on.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct BugView {
+    #[serde(flatten)]
+    bug: BugDetail,
+    /// What experiments on its smallest finding showed.
+    cause: Option<CauseView>,
+}
+
 /// Read a bug; its findings are those of `/api/v1/findings?bug=…`
 #[utoipa::path(get, path = "/api/v1/bugs/{id}", tag = "bugs", params(("id" = i64, Path,)), responses(
-    (status = 200, body = BugDetail, headers(("ETag" = String, description = "Its revision"))),
+    (status = 200, body = BugView, headers(("ETag" = String, description = "Its revision"))),
     (status = 304, description = "It is as the client has it"),
 ))]
 async fn detail(State(service): State<Shared>, Path(id): Path<i64>, headers: HeaderMap) -> Result<Response, Problem> {
     let bug = fetch(&service, id).await?;
-    seen(&headers, bug.line.revision, &bug)
+    let smallest = match bug.smallest {
+        Some(number) => service.store.finding_fetch(number).await?,
+        None => None,
+    };
+    let (revision, cause) = (bug.line.revision, smallest.as_ref().map(CauseView::new));
+    seen(&headers, revision, &BugView { bug, cause })
 }
 
 /// What somebody says of a bug.
@@ -101,13 +133,16 @@ pub(super) struct BugSaid {
     /// The version that fixed it; needed for `fixed`
     #[schema(max_length = 100)]
     pub(super) fixed_in: Option<String>,
+    /// Why; needed for `ignored`. Hunts on the same target count its findings and report them no more
+    #[schema(max_length = 2000)]
+    pub(super) why: Option<String>,
 }
 
 /// The present state of a bug.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct BugDecided {
-    id: i64,
-    revision: i64,
+    pub(super) id: i64,
+    pub(super) revision: i64,
 }
 
 /// Sets what is known of a bug.
@@ -119,7 +154,7 @@ pub(super) async fn do_state(
     who: &str,
 ) -> Result<Tagged<BugDecided>, Problem> {
     let some = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-    let (url, fixed_in) = (some(said.url), some(said.fixed_in));
+    let (url, fixed_in, why) = (some(said.url), some(said.fixed_in), some(said.why));
     let refuse = |detail: &str| Err(Kind::Unprocessable.problem(detail));
     if let Some(url) = &url {
         let web = url.starts_with("https://") || url.starts_with("http://");
@@ -130,14 +165,19 @@ pub(super) async fn do_state(
     if fixed_in.as_ref().is_some_and(|version| version.chars().count() > VERSION_MAX) {
         return refuse("`fixed_in` is a version, of 100 characters at most");
     }
+    if why.as_ref().is_some_and(|why| why.chars().count() > REASON_MAX) {
+        return refuse(&format!("`why` has more than {REASON_MAX} characters"));
+    }
     match said.state {
+        BugState::Ignored if why.is_none() => return refuse("an ignored bug says in `why` why it is"),
         BugState::Reported if url.is_none() => return refuse("a reported bug has a `url`"),
         BugState::Fixed if fixed_in.is_none() => {
             return refuse("a fixed bug says in `fixed_in` which version fixed it");
         }
         _ => {}
     }
-    let change = BugChange { state: said.state, url, fixed_in };
+    fetch_whole(service, id).await?;
+    let change = BugChange { state: said.state, url, fixed_in, why };
     match service.store.bug_change(id, revision, &change, who).await? {
         Written::Done(revision) => Ok(Tagged(revision, BugDecided { id, revision })),
         Written::Stale(now) => Err(stale(now)),
@@ -177,6 +217,7 @@ pub(super) async fn do_note(service: &Shared, id: i64, note: &NewNote, who: &str
     if body.is_empty() || body.chars().count() > NOTE_MAX {
         return Err(Kind::Unprocessable.problem(format!("a note has 1 to {NOTE_MAX} characters")));
     }
+    fetch_whole(service, id).await?;
     service.store.bug_note_put(id, body, who).await?.ok_or_else(|| missing(id))
 }
 
@@ -194,7 +235,7 @@ async fn note(
 
 /// Asks for the versions between which a bug shows.
 pub(super) async fn do_bisect(service: &Shared, id: i64, key: &str, who: &str) -> Result<Asked, Problem> {
-    if fetch(service, id).await?.smallest.is_none() {
+    if fetch_whole(service, id).await?.smallest.is_none() {
         return Err(Kind::Conflict.problem("the bug has no finding that could be run"));
     }
     jobs::ask(service, "bisect", &format!("bug {id}"), key, who).await

@@ -290,7 +290,7 @@ pub(super) struct Reason {
 }
 
 /// Characters of a reason.
-const REASON_MAX: usize = 2_000;
+pub(super) const REASON_MAX: usize = 2_000;
 
 impl Reason {
     /// The reason, if there is one.

@@ -5,6 +5,7 @@ use super::extract::{Json, Page, Path, Query, after, limit, rows};
 use super::problem::{Kind, Problem};
 use crate::catalogue;
 use crate::dbms::target::Target;
+use crate::sql::profile::Profile;
 use crate::store::{FindingFilter, FindingLine};
 use crate::triage::finding::Finding;
 use axum::extract::State;
@@ -12,6 +13,7 @@ use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use serde_json::Value;
+use std::sync::Arc;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -75,10 +77,21 @@ async fn detail(State(service): State<Shared>, Path(number): Path<i64>) -> Resul
     Ok(Json(serde_json::to_value(finding).map_err(anyhow::Error::from)?))
 }
 
+/// The dialect of a finding's target.
+pub(super) fn profile(finding: &Finding) -> Result<Arc<Profile>, Problem> {
+    let target: Target = finding.dbms.parse().map_err(anyhow::Error::from)?;
+    Ok(catalogue::profile(target.dialect()).map_err(anyhow::Error::from)?)
+}
+
+/// A file that is to be taken away.
+pub(super) fn attached(name: &str, kind: &str, text: String) -> Response {
+    let attachment = format!("attachment; filename=\"{name}\"");
+    ([(header::CONTENT_TYPE, kind.to_owned()), (header::CONTENT_DISPOSITION, attachment)], text).into_response()
+}
+
 /// The text of a file of a finding, and its type; `None` if findings have no such file.
 pub(super) fn file(finding: &Finding, name: &str) -> Result<Option<(String, &'static str)>, Problem> {
-    let target: Target = finding.dbms.parse().map_err(anyhow::Error::from)?;
-    let profile = catalogue::profile(target.dialect()).map_err(anyhow::Error::from)?;
+    let profile = profile(finding)?;
     Ok(match name {
         "repro.sql" => Some((finding.repro_sql(&profile), "application/sql; charset=utf-8")),
         "report.md" => {
@@ -106,6 +119,5 @@ async fn download(
         return Err(Kind::NotFound.problem("a finding has repro.sql, report.md, case.json and test.slt"));
     };
     // Both are names of ours by now.
-    let attachment = format!("attachment; filename=\"caqtus-{}-{name}\"", finding.id);
-    Ok(([(header::CONTENT_TYPE, kind.to_owned()), (header::CONTENT_DISPOSITION, attachment)], text).into_response())
+    Ok(attached(&format!("caqtus-{}-{name}", finding.id), kind, text))
 }

@@ -27,6 +27,7 @@ mod pages;
 mod problem;
 mod serve;
 mod transfer;
+mod triage;
 mod work;
 
 pub use access::{Role, create_token};
@@ -113,6 +114,7 @@ fn api() -> OpenApiRouter<Shared> {
         campaigns::routes(),
         findings::routes(),
         bugs::routes(),
+        triage::routes(),
         jobs::routes(),
         events::routes(),
         health::routes(),

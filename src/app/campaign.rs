@@ -1,7 +1,7 @@
 //! Campaigns: run, judged by what was tested, summed up and recorded.
 
 use super::class::{self, ClassUseError};
-use super::live;
+use super::live::{self, Known};
 use crate::caq::proof::Stale;
 use crate::catalogue::{self, CatalogueError, print_snippets};
 use crate::clock;
@@ -115,9 +115,8 @@ pub struct Ended {
 impl Ended {
     fn new(mut summary: Summary, demands: Demands, environment: &HuntEnvironment) -> Self {
         let error = summary.error.take().map(anyhow::Error::from);
-        let engine = summary.dbms.parse();
-        let engine = engine.map_or_else(|_: TargetError| String::new(), |target: Target| target.dialect().to_owned());
         let HuntEnvironment { out_dir, known, .. } = environment;
+        let engine = engine(&summary.dbms);
         let (bugs, undecided) = match bugs(&group::of_reports(&summary.findings), out_dir, known, &engine) {
             Ok(bugs) => (bugs, None),
             Err(error) => (Vec::new(), Some(anyhow::Error::from(error))),
@@ -148,6 +147,11 @@ impl Ended {
     pub fn json(&self) -> CampaignJson<'_> {
         CampaignJson::new(&self.summary, &self.bugs, self.verdict(), self.error.as_ref())
     }
+}
+
+/// The engine of a target, as in entries of lists; none for a name that is no target's.
+fn engine(dbms: &str) -> String {
+    dbms.parse().map_or_else(|_: TargetError| String::new(), |target: Target| target.dialect().to_owned())
 }
 
 /// Runs a campaign to its end and, where there is a store, records it there while it runs; who asks there for its end is heard. `stop` resolves when somebody wants it to end.
@@ -181,16 +185,19 @@ async fn recorded(
     progress: &mut (dyn Progress + Send),
     mut stop: mpsc::Receiver<()>,
 ) -> Result<Ended, HuntError> {
-    let campaign = {
+    let (campaign, known) = {
         // One that is gone on with is what it was.
         let before = plan.resume.then(|| hunt::campaign::spec(&plan.environment.out_dir).ok()).flatten();
         let CampaignSpec { dbms, seed, choice: ClassChoice { classes, assumed, .. }, .. } =
             before.as_ref().unwrap_or(&plan.spec);
-        live::Campaign::Of { dbms: dbms.clone(), seed: *seed, choice: format!("{classes:?} {assumed}") }
+        let known = Known { engine: engine(dbms), bugs: plan.environment.known.clone() };
+        let choice = format!("{classes:?} {assumed}");
+        (live::Campaign::Of { dbms: dbms.clone(), seed: *seed, choice }, known)
     };
     let (mut reporter, heard) = live::hear(progress);
     let (tell, stopped) = mpsc::channel(2);
-    let recorder = tokio::spawn(live::record(store.clone(), campaign.clone(), heard, tell.clone(), |_, _| ()));
+    let recorder =
+        tokio::spawn(live::record(store.clone(), campaign.clone(), heard, tell.clone(), known.clone(), |_, _| ()));
     let interrupted = tokio::spawn(async move {
         let _ = stop.recv().await;
         // It may have ended.
@@ -211,7 +218,7 @@ async fn recorded(
             return Err(error);
         }
     };
-    let stored = record(store, &campaign, recorded, &ended).await;
+    let stored = record(store, &campaign, recorded, &ended, &known).await;
     ended.error = ended.error.or(stored.err().map(anyhow::Error::from));
     Ok(ended)
 }
@@ -351,6 +358,7 @@ async fn record(
     campaign: &live::Campaign,
     recorded: live::Recorded,
     ended: &Ended,
+    known: &Known,
 ) -> Result<(), RecordError> {
     let summary = ended.json();
     let findings = summary.findings.iter().map(|found| finding::read(Path::new(&found.dir)));
@@ -360,7 +368,7 @@ async fn record(
         None => campaign.open(store, summary.version).await?,
     };
     for finding in &findings {
-        store.finding_put(id, finding).await?;
+        store.finding_put(id, finding, known.reason(finding).as_deref()).await?;
     }
     let state = match (&summary.error, recorded.asked) {
         (Some(_), _) => "failed",

@@ -1,11 +1,13 @@
 //! What a hunt says goes to the store while it runs: its version, its sums, its findings. Who asks there for its end is
 //! heard.
 
+use crate::clock;
 use crate::hunt::protocol::Ready;
 use crate::hunt::stats::Stats;
 use crate::hunt::supervisor::Progress;
 use crate::store::{CampaignRow, SampleRow, Store, StoreError};
 use crate::triage::finding::{self, Finding, FoundReport};
+use crate::triage::known::{self, KnownBug};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -52,6 +54,22 @@ impl Campaign {
                 store.campaign_begin(&row).await
             }
         }
+    }
+}
+
+/// What lists say is known on an engine.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// The engine, as in entries.
+    pub engine: String,
+    /// Their entries.
+    pub bugs: Vec<KnownBug>,
+}
+
+impl Known {
+    /// Why a finding is no news today.
+    pub fn reason(&self, finding: &Finding) -> Option<String> {
+        known::reason(&self.bugs, &self.engine, finding, &clock::today())
     }
 }
 
@@ -133,13 +151,14 @@ pub struct Recorded {
     pub asked: bool,
 }
 
-/// Stores what a hunt says as long as it says something, and stops it when somebody asks for that. `count` hears of new cases
-/// and findings. What cannot be stored is in the log, and is stored when the hunt has ended.
+/// Stores what a hunt says as long as it says something, and stops it when somebody asks for that. `known` says why a finding
+/// is no news; `count` hears of new cases and findings. What cannot be stored is in the log, and is stored when the hunt has ended.
 pub async fn record(
     store: Store,
     campaign: Campaign,
     Heard(mut told): Heard,
     stop: mpsc::Sender<()>,
+    known: Known,
     count: impl Fn(u64, u64) + Send,
 ) -> Recorded {
     let mut recorded = Recorded::default();
@@ -156,7 +175,10 @@ pub async fn record(
             // The store was away when it became ready.
             (_, None) => Ok(()),
             (Told::Found(dir), Some((id, _))) => match read(dir).await {
-                Ok(finding) => store.finding_put(id, &finding).await.map(|new| count(0, u64::from(new))),
+                Ok(finding) => {
+                    let why = known.reason(&finding);
+                    store.finding_put(id, &finding, why.as_deref()).await.map(|new| count(0, u64::from(new)))
+                }
                 // It is read again when the campaign ends.
                 Err(error) => {
                     tracing::warn!(campaign = id, error = format!("{error:#}"), "a finding cannot be read");

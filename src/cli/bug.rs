@@ -7,7 +7,7 @@ use crate::app::{self, Progress};
 use crate::catalogue;
 use crate::dbms::target::Target;
 use crate::interpret::StepResult;
-use crate::triage::export;
+use crate::triage::export::Format;
 use crate::triage::finding::{self, FLAKY, Finding, Listing, shell_word};
 use crate::triage::group::{Bug, Decisions};
 use crate::triage::known::{self, KNOWN_FILE, KnownBug};
@@ -15,7 +15,7 @@ use crate::triage::report::{result_lines, script};
 use crate::triage::script::EXTENSION;
 use crate::triage::sqllogictest::Style;
 use anyhow::{Context as _, bail};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -101,7 +101,7 @@ enum BugCommand {
     Export {
         /// The form
         #[arg(long, value_enum)]
-        format: ExportFormat,
+        format: Format,
         /// Where to write
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
@@ -161,15 +161,6 @@ enum BugCommand {
         #[command(flatten)]
         place: Where,
     },
-}
-
-/// Forms of bugs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ExportFormat {
-    Markdown,
-    Json,
-    Junit,
-    Sarif,
 }
 
 impl Where {
@@ -314,7 +305,7 @@ fn list(flaky: bool, place: &Where) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn export_bugs(format: ExportFormat, out: &Path, place: &Where) -> anyhow::Result<ExitCode> {
+fn export_bugs(format: Format, out: &Path, place: &Where) -> anyhow::Result<ExitCode> {
     let all = readable(app::finding::all(&place.findings)?);
     let smallest = |bug: Bug| {
         let finding = all.iter().find(|(_, finding)| finding.id == bug.smallest)?.1.clone();
@@ -323,16 +314,18 @@ fn export_bugs(format: ExportFormat, out: &Path, place: &Where) -> anyhow::Resul
     let bugs: Vec<(Bug, Finding)> = place.bugs(&all)?.into_iter().filter_map(smallest).collect();
     let engine = engine_of(&all);
     let profile = catalogue::profile(if engine.is_empty() { "sqlite" } else { &engine })?;
-    let pretty = |value: &serde_json::Value| serde_json::to_string_pretty(value).map(|text| text + "\n");
-    let files: Vec<(String, String)> = match format {
-        ExportFormat::Markdown => {
+    let one = |name: &str| Ok(vec![(name.to_owned(), format.text(&bugs, &profile)?)]);
+    let files: serde_json::Result<Vec<(String, String)>> = match format {
+        Format::Markdown => {
             let news = bugs.iter().filter(|(bug, _)| bug.suppressed.is_none());
-            news.map(|(bug, finding)| (format!("{}.md", bug.id), finding.issue_md(&profile))).collect()
+            news.map(|one| Ok((format!("{}.md", one.0.id), format.text(std::slice::from_ref(one), &profile)?)))
+                .collect()
         }
-        ExportFormat::Json => vec![("bugs.json".to_owned(), pretty(&export::json(&bugs))?)],
-        ExportFormat::Junit => vec![("junit.xml".to_owned(), export::junit(&bugs, &profile))],
-        ExportFormat::Sarif => vec![("caqtus.sarif".to_owned(), pretty(&export::sarif(&bugs))?)],
+        Format::Json => one("bugs.json"),
+        Format::Junit => one("junit.xml"),
+        Format::Sarif => one("caqtus.sarif"),
     };
+    let files = files?;
     std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     for (name, text) in &files {
         let path = out.join(name);

@@ -51,10 +51,10 @@ impl Store {
         .await?;
         let bugs = (findings / 20).max(1);
         sqlx::query!(
-            "INSERT INTO bug (fingerprint, kind, class, dbms, state)
+            "INSERT INTO bug (fingerprint, kind, class, dbms, state, why)
              SELECT 'sqlite@3.39.2: wrong-result: right with switch' || i % 700 || ' ' || i, 'wrong-result',
                  'bench-' || lpad((1 + i % $2::int)::text, 7, '0'), 'sqlite@3.39.2',
-                 (ARRAY['new', 'confirmed', 'reported', 'fixed', 'ignored'])[1 + i % 5]
+                 (ARRAY['new', 'confirmed', 'reported', 'fixed', 'ignored'])[1 + i % 5], 'a reason'
              FROM generate_series(1, $1::int) AS i",
             bugs,
             classes
@@ -62,11 +62,14 @@ impl Store {
         .execute(&mut *tx)
         .await?;
         sqlx::query!(
-            "INSERT INTO finding (id, campaign_id, bug_id, kind, class, size, version, finding)
+            "INSERT INTO finding (id, campaign_id, bug_id, kind, oracle, class, size, version, finding)
              SELECT 'bench' || i, (SELECT min(id) FROM campaign) + i % 200, (SELECT min(id) FROM bug) + i % $2::int, 'wrong-result',
-                 'bench-' || lpad((1 + i % $3::int)::text, 7, '0'), 100 + i % 900, '3.39.2',
-                 jsonb_build_object('version', '3.39.2', 'statements', jsonb_build_array('CREATE TABLE t1(c0 INT, c1 TEXT)',
-                     'INSERT INTO t1 VALUES (' || i || ', ''a'')'), 'queries', jsonb_build_array('SELECT c0 FROM t1'))
+                 'caq', 'bench-' || lpad((1 + i % $3::int)::text, 7, '0'), 100 + i % 900, '3.39.2',
+                 jsonb_build_object('id', 'bench' || i, 'kind', 'wrong-result', 'oracle', 'caq', 'class', 'bench',
+                     'dbms', 'sqlite@3.39.2', 'version', '3.39.2', 'build_id', '3.39.2', 'seed', 1, 'block', 0, 'case', i,
+                     'statements', jsonb_build_array('CREATE TABLE t1(c0 INT, c1 TEXT)',
+                     'INSERT INTO t1 VALUES (' || i || ', ''a'')'), 'queries', '[]'::jsonb, 'fillings', '[]'::jsonb,
+                     'features', '[]'::jsonb, 'reduced', true)
              FROM generate_series(1, $1::int) AS i",
             findings,
             bugs,

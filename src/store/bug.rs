@@ -2,7 +2,7 @@
 
 use super::audit::Change;
 use super::event::emit;
-use super::{Store, StoreError, Written, json as to_json, read, text};
+use super::{Store, StoreError, Written, read};
 use crate::triage::finding::Finding;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -45,6 +45,8 @@ pub struct BugFilter {
     pub kind: Option<String>,
     /// The class.
     pub class: Option<String>,
+    /// Whether they are reported no more: ignored, or known by a list.
+    pub suppressed: Option<bool>,
     /// Words of the fingerprint.
     pub words: Option<String>,
 }
@@ -68,6 +70,12 @@ pub struct BugLine {
     pub url: Option<String>,
     /// The version that fixed it.
     pub fixed_in: Option<String>,
+    /// Why it is in its state.
+    pub why: Option<String>,
+    /// Why it is reported no more, if so: it is ignored, or a list of known bugs has every finding of it.
+    pub suppressed: Option<String>,
+    /// The bug that it is a part of; what was found of it is there.
+    pub merged_into: Option<i64>,
     /// How many findings there are of it.
     pub findings: i64,
     /// Counts its changes.
@@ -102,6 +110,14 @@ pub struct BugDetail {
     pub bisection: Option<Value>,
     /// The number of its smallest finding.
     pub smallest: Option<i64>,
+    /// The oracles that met it.
+    pub oracles: Vec<String>,
+    /// The classes that met it.
+    pub classes: Vec<String>,
+    /// The bugs that are parts of it.
+    pub merged: Vec<i64>,
+    /// The case that it was made of, if somebody made a finding a bug of its own.
+    pub split: Option<String>,
     /// What people wrote, oldest first.
     pub notes: Vec<NoteRow>,
 }
@@ -115,6 +131,8 @@ pub struct BugChange {
     pub url: Option<String>,
     /// The version that fixed it.
     pub fixed_in: Option<String>,
+    /// Why it is in its state.
+    pub why: Option<String>,
 }
 
 /// Which findings are wanted.
@@ -139,8 +157,12 @@ pub struct FindingLine {
     pub number: i64,
     /// What kind of failure.
     pub kind: String,
+    /// The oracle.
+    pub oracle: Option<String>,
     /// The class.
     pub class: String,
+    /// Why it was known when it came; nothing for news.
+    pub known: Option<String>,
     /// The campaign that found it.
     pub campaign: i64,
     /// The bug that it is likely of.
@@ -165,19 +187,23 @@ impl Store {
     ) -> Result<Vec<BugLine>, StoreError> {
         let rows = sqlx::query_as!(
             BugLine,
-            r#"SELECT id, fingerprint, kind, class, dbms, state, url, fixed_in, findings, revision,
-                   utc(created) AS "created!", utc(last_found) AS "last_found!"
+            r#"SELECT id, fingerprint, kind, class, dbms, state, url, fixed_in, why,
+                   CASE WHEN state = 'ignored' THEN why WHEN news = 0 THEN
+                       (SELECT known FROM finding WHERE bug_id = bug.id ORDER BY size, number LIMIT 1) END AS suppressed,
+                   merged_into, findings, revision, utc(created) AS "created!", utc(last_found) AS "last_found!"
                FROM bug
-               WHERE ($1::bigint IS NULL OR id < $1) AND ($2::text IS NULL OR state = $2)
+               WHERE merged_into IS NULL AND ($1::bigint IS NULL OR id < $1) AND ($2::text IS NULL OR state = $2)
                    AND ($3::text IS NULL OR dbms = $3) AND ($4::text IS NULL OR kind = $4)
                    AND ($5::text IS NULL OR class = $5)
-                   AND ($6::text IS NULL OR words(fingerprint) @@ plainto_tsquery('simple', plain_words($6)))
-               ORDER BY id DESC LIMIT $7"#,
+                   AND ($6::boolean IS NULL OR (state = 'ignored' OR (news = 0 AND findings > 0)) = $6)
+                   AND ($7::text IS NULL OR words(fingerprint) @@ plainto_tsquery('simple', plain_words($7)))
+               ORDER BY id DESC LIMIT $8"#,
             before,
             filter.state.map(BugState::name),
             filter.dbms,
             filter.kind,
             filter.class,
+            filter.suppressed,
             filter.words,
             limit
         );
@@ -189,15 +215,21 @@ impl Store {
         let mut tx = self.snapshot().await?;
         let line = sqlx::query_as!(
             BugLine,
-            r#"SELECT id, fingerprint, kind, class, dbms, state, url, fixed_in, findings, revision,
-                   utc(created) AS "created!", utc(last_found) AS "last_found!"
+            r#"SELECT id, fingerprint, kind, class, dbms, state, url, fixed_in, why,
+                   CASE WHEN state = 'ignored' THEN why WHEN news = 0 THEN
+                       (SELECT known FROM finding WHERE bug_id = bug.id ORDER BY size, number LIMIT 1) END AS suppressed,
+                   merged_into, findings, revision, utc(created) AS "created!", utc(last_found) AS "last_found!"
                FROM bug WHERE id = $1"#,
             id
         );
         let Some(line) = line.fetch_optional(&mut *tx).await? else { return Ok(None) };
         let rest = sqlx::query!(
-            "SELECT bisection, (SELECT number FROM finding WHERE bug_id = bug.id ORDER BY size, number LIMIT 1) AS smallest
-             FROM bug WHERE id = $1",
+            r#"SELECT bisection, split,
+                   (SELECT number FROM finding WHERE bug_id = bug.id ORDER BY size, number LIMIT 1) AS smallest,
+                   ARRAY(SELECT DISTINCT oracle FROM finding WHERE bug_id = bug.id AND oracle IS NOT NULL ORDER BY 1) AS "oracles!",
+                   ARRAY(SELECT DISTINCT class FROM finding WHERE bug_id = bug.id ORDER BY 1) AS "classes!",
+                   ARRAY(SELECT part.id FROM bug AS part WHERE part.merged_into = bug.id ORDER BY 1) AS "merged!"
+               FROM bug WHERE id = $1"#,
             id
         )
         .fetch_one(&mut *tx)
@@ -208,7 +240,16 @@ impl Store {
             id
         );
         let notes = notes.fetch_all(&mut *tx).await?;
-        Ok(Some(BugDetail { line, bisection: rest.bisection, smallest: rest.smallest, notes }))
+        Ok(Some(BugDetail {
+            line,
+            bisection: rest.bisection,
+            smallest: rest.smallest,
+            oracles: rest.oracles,
+            classes: rest.classes,
+            merged: rest.merged,
+            split: rest.split,
+            notes,
+        }))
     }
 
     /// What somebody says of a bug, as it was at a revision.
@@ -220,18 +261,19 @@ impl Store {
         who: &str,
     ) -> Result<Written, StoreError> {
         let mut tx = self.pool.begin().await?;
-        let row = sqlx::query!("SELECT revision, state, url, fixed_in FROM bug WHERE id = $1 FOR UPDATE", id);
+        let row = sqlx::query!("SELECT revision, state, url, fixed_in, why FROM bug WHERE id = $1 FOR UPDATE", id);
         let Some(row) = row.fetch_optional(&mut *tx).await? else { return Ok(Written::Missing) };
         if row.revision != revision {
             return Ok(Written::Stale(row.revision));
         }
-        let BugChange { state, url, fixed_in } = change;
+        let BugChange { state, url, fixed_in, why } = change;
         let now = sqlx::query_scalar!(
-            "UPDATE bug SET state = $2, url = $3, fixed_in = $4 WHERE id = $1 RETURNING revision",
+            "UPDATE bug SET state = $2, url = $3, fixed_in = $4, why = $5 WHERE id = $1 RETURNING revision",
             id,
             state.name(),
             url.as_deref(),
-            fixed_in.as_deref()
+            fixed_in.as_deref(),
+            why.as_deref()
         )
         .fetch_one(&mut *tx)
         .await?;
@@ -239,8 +281,8 @@ impl Store {
             who,
             action: "state",
             subject: format!("bug {id}"),
-            before: Some(json!({ "state": row.state, "url": row.url, "fixed_in": row.fixed_in })),
-            after: Some(json!({ "state": state.name(), "url": url, "fixed_in": fixed_in })),
+            before: Some(json!({ "state": row.state, "url": row.url, "fixed_in": row.fixed_in, "why": row.why })),
+            after: Some(json!({ "state": state.name(), "url": url, "fixed_in": fixed_in, "why": why })),
         };
         noted.note(&mut tx).await?;
         emit(&mut tx, "bug", None, json!({ "id": id, "state": state.name(), "revision": now })).await?;
@@ -278,45 +320,6 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Stores a finding of a campaign, with the bug that it is likely of; whether it is new to the campaign.
-    pub async fn finding_put(&self, campaign: i64, finding: &Finding) -> Result<bool, StoreError> {
-        let mut tx = self.pool.begin().await?;
-        let kind = finding.kind.to_string();
-        let fingerprint = text(&format!("{}: {}", finding.dbms, finding.fingerprint()));
-        let bug = sqlx::query_scalar!(
-            "INSERT INTO bug (fingerprint, kind, class, dbms) VALUES ($1, $2, $3, $4)
-             ON CONFLICT (fingerprint) DO UPDATE SET kind = bug.kind RETURNING id",
-            fingerprint,
-            kind,
-            text(&finding.class),
-            finding.dbms
-        )
-        .fetch_one(&mut *tx)
-        .await?;
-        let number = sqlx::query_scalar!(
-            "INSERT INTO finding (id, campaign_id, bug_id, kind, class, size, version, finding)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (campaign_id, id) DO NOTHING RETURNING number",
-            finding.id,
-            campaign,
-            bug,
-            kind,
-            text(&finding.class),
-            i32::try_from(finding.size()).unwrap_or(i32::MAX),
-            text(&finding.version),
-            to_json("a finding", finding)?
-        )
-        .fetch_optional(&mut *tx)
-        .await?;
-        if let Some(number) = number {
-            let data = json!({
-                "id": finding.id, "number": number, "bug": bug, "kind": kind, "class": finding.class, "dbms": finding.dbms
-            });
-            emit(&mut tx, "finding", Some(campaign), data).await?;
-        }
-        tx.commit().await?;
-        Ok(number.is_some())
-    }
-
     /// Findings, the last ones first: those with smaller numbers than `before`.
     pub async fn finding_page(
         &self,
@@ -326,7 +329,7 @@ impl Store {
     ) -> Result<Vec<FindingLine>, StoreError> {
         let rows = sqlx::query_as!(
             FindingLine,
-            r#"SELECT finding.id, number, finding.kind, finding.class, campaign_id AS campaign, bug_id AS bug,
+            r#"SELECT finding.id, number, finding.kind, oracle, finding.class, known, campaign_id AS campaign, bug_id AS bug,
                    campaign.dbms, finding.version, size, utc(finding.created) AS "created!"
                FROM finding JOIN campaign ON campaign.id = campaign_id
                WHERE ($1::bigint IS NULL OR number < $1) AND ($2::bigint IS NULL OR campaign_id = $2)

@@ -17,6 +17,7 @@ mod class;
 mod cluster;
 mod discovery;
 mod event;
+mod group;
 mod job;
 mod review;
 mod snippet;
@@ -35,6 +36,7 @@ pub use discovery::{
 };
 
 pub use event::{EventListener, EventRow};
+pub use group::{Merge, Split};
 pub use job::{JobRow, NewJob};
 pub use review::{ClassDetail, ClassFilter, ClassLine, QueuedClass, Withdrawal};
 pub use snippet::{Build, Provenance, SnippetRow, ValidationRow};

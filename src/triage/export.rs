@@ -4,8 +4,37 @@ use super::finding::{Finding, FindingKind};
 use super::group::Bug;
 use super::report::result_lines;
 use crate::sql::profile::Profile;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use utoipa::ToSchema;
+
+/// Forms of bugs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// Issues for those who make the engine.
+    Markdown,
+    /// As `docs/bugs.schema.json` describes it.
+    Json,
+    /// A test suite.
+    Junit,
+    /// SARIF 2.1.0.
+    Sarif,
+}
+
+impl Format {
+    /// The bugs with their smallest findings in this form.
+    pub fn text(self, bugs: &[(Bug, Finding)], profile: &Profile) -> serde_json::Result<String> {
+        let pretty = |value: &Value| serde_json::to_string_pretty(value).map(|text| text + "\n");
+        match self {
+            Self::Markdown => Ok(bugs.iter().map(|(_, finding)| finding.issue_md(profile)).collect()),
+            Self::Json => pretty(&json(bugs)),
+            Self::Junit => Ok(junit(bugs, profile)),
+            Self::Sarif => pretty(&sarif(bugs)),
+        }
+    }
+}
 
 /// The form of `caqtus bug export --format json`; it changes when a field goes or means something else.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -45,13 +74,13 @@ impl Finding {
 }
 
 /// The bugs with their smallest findings, as `docs/bugs.schema.json` describes it.
-pub fn json(bugs: &[(Bug, Finding)]) -> Value {
+fn json(bugs: &[(Bug, Finding)]) -> Value {
     let bugs: Vec<Value> = bugs.iter().map(|(bug, smallest)| json!({ "bug": bug, "smallest": smallest })).collect();
     json!({ "schema": SCHEMA_VERSION, "bugs": bugs })
 }
 
 /// The bugs as a test suite: each that is news failed, each that is known was skipped.
-pub fn junit(bugs: &[(Bug, Finding)], profile: &Profile) -> String {
+fn junit(bugs: &[(Bug, Finding)], profile: &Profile) -> String {
     let known = bugs.iter().filter(|(bug, _)| bug.suppressed.is_some()).count();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     // Writing to a string cannot fail.
@@ -97,7 +126,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// The bugs as SARIF 2.1.0.
-pub fn sarif(bugs: &[(Bug, Finding)]) -> Value {
+fn sarif(bugs: &[(Bug, Finding)]) -> Value {
     let kinds = [
         ("wrong-result", "Queries that must return the same rows do not."),
         ("internal-error", "The engine reports that it is broken."),

@@ -6,7 +6,7 @@
 use super::cause::Fixed;
 use super::finding::{Finding, FoundReport};
 use super::fingerprint::Fingerprint;
-use super::known::{KnownBug, known};
+use super::known::{KnownBug, reason};
 use crate::digest::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,6 +104,11 @@ pub fn bug_id(fingerprint: &Fingerprint) -> String {
     digest.hex(8)
 }
 
+/// The identifier of the bug that a finding is alone.
+pub fn own_id(finding: &str) -> String {
+    finding.chars().take(8).collect()
+}
+
 /// Groups findings into bugs: first those that are news, and of these those with most findings. `dated` gives the day on which
 /// a directory was written.
 pub fn group(
@@ -116,7 +121,7 @@ pub fn group(
     for (_, finding) in findings {
         let fingerprint = finding.fingerprint();
         let own = decisions.split.contains(&finding.id);
-        let id = if own { finding.id[..8.min(finding.id.len())].to_owned() } else { bug_id(&fingerprint) };
+        let id = if own { own_id(&finding.id) } else { bug_id(&fingerprint) };
         keys.insert(&finding.id, id);
     }
     told_apart(findings, decisions, &mut keys);
@@ -135,11 +140,7 @@ pub fn group(
         let fingerprint = smallest.fingerprint();
         let days: BTreeSet<String> = all.iter().filter_map(|(dir, _)| dated(dir)).collect();
         // One finding that no entry covers is news.
-        let reason = |finding: &Finding| {
-            let also = || finding.cause.also_on.as_ref().map(|target| format!("{target} shows it too"));
-            known(bugs, engine, finding, today).map(KnownBug::why).or_else(also)
-        };
-        let reasons: Option<Vec<_>> = all.iter().map(|(_, finding)| reason(finding)).collect();
+        let reasons: Option<Vec<_>> = all.iter().map(|(_, finding)| reason(bugs, engine, finding, today)).collect();
         Bug {
             id: id.to_owned(),
             kind: fingerprint.kind.clone(),

@@ -173,6 +173,12 @@ pub fn known<'a>(bugs: &'a [KnownBug], engine: &str, finding: &Finding, today: &
     bugs.iter().find(|bug| bug.counts(engine, &finding.version, today) && bug.covers(finding))
 }
 
+/// Why a finding is no news on a day: an entry covers it, or another target of the hunt shows it too.
+pub fn reason(bugs: &[KnownBug], engine: &str, finding: &Finding, today: &str) -> Option<String> {
+    let also = || finding.cause.also_on.as_ref().map(|target| format!("{target} shows it too"));
+    known(bugs, engine, finding, today).map(KnownBug::why).or_else(also)
+}
+
 /// Reads a list. `path` is its name in errors.
 pub fn parse(path: &str, text: &str) -> Result<Vec<KnownBug>, KnownError> {
     let form = |source| KnownError::Form { path: path.to_owned(), source: Box::new(source) };

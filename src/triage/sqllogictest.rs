@@ -5,10 +5,13 @@ use super::finding::Finding;
 use crate::interpret::StepResult;
 use crate::program::{Relation, Step, Text};
 use crate::sql::profile::{Profile, Wire};
+use serde::Deserialize;
 use std::fmt::Write as _;
+use utoipa::ToSchema;
 
 /// Whose runner is to read a test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub enum Style {
     /// SQLite's own, of the sqllogictest project.
     Sqlite,

@@ -10,6 +10,7 @@ use crate::api::extract::{Filled, Path};
 use crate::api::findings::{self, FindingQuery};
 use crate::api::jobs;
 use crate::api::problem::Problem;
+use crate::api::triage::{self, CauseView};
 use crate::store::BugState;
 use axum::extract::State;
 use axum::response::Response;
@@ -30,6 +31,7 @@ pub(super) async fn list(
     let fields = [
         ("q", query.q.clone().unwrap_or_default()),
         ("state", query.state.map(BugState::name).unwrap_or_default().to_owned()),
+        ("suppressed", query.suppressed.map(|one| one.to_string()).unwrap_or_default()),
         ("kind", query.kind.clone().unwrap_or_default()),
         ("dbms", query.dbms.clone().unwrap_or_default()),
         ("class", query.class.clone().unwrap_or_default()),
@@ -73,13 +75,21 @@ pub(super) async fn bug(
         let Some(finding) = &finding else { return Ok(String::new()) };
         Ok(findings::file(finding, name)?.map(|(text, _)| text).unwrap_or_default())
     };
-    let (report, script) = (file("report.md")?, file("repro.sql")?);
+    let script = file("repro.sql")?;
+    let issue = match &finding {
+        Some(finding) => {
+            let profile = findings::profile(finding)?;
+            finding.issue_md(&profile)
+        }
+        None => String::new(),
+    };
+    let cause = finding.as_ref().map(CauseView::new);
     let job = jobs::last(&service, "bisect", &format!("bug {id}")).await?;
     let is_class = service.store.class_fetch(&bug.line.class).await?.is_some();
     let span = bug.bisection.as_ref().and_then(Span::new);
     let shown = finding.as_ref().map(Shown::new);
     let with = context! {
-        bug => Serde(&bug), findings => Serde(&findings), next, shown => Serde(shown), number, report, script, span => Serde(span),
+        bug => Serde(&bug), findings => Serde(&findings), next, shown => Serde(shown), number, issue, script, cause => Serde(cause), span => Serde(span),
         job => Serde(job), is_class, key => page_key(),
     };
     visit.page(&service, "bug.html", with)
@@ -92,6 +102,7 @@ pub(super) struct BugSet {
     state: BugState,
     url: Option<String>,
     fixed_in: Option<String>,
+    why: Option<String>,
 }
 
 pub(super) async fn state(
@@ -99,9 +110,41 @@ pub(super) async fn state(
     Path(id): Path<i64>,
     Sent(client, sent): Sent<BugSet>,
 ) -> Result<Response, Problem> {
-    let BugSet { revision, state, url, fixed_in } = sent;
-    bugs::do_state(&service, id, revision, BugSaid { state, url, fixed_in }, &client.name).await?;
+    let BugSet { revision, state, url, fixed_in, why } = sent;
+    bugs::do_state(&service, id, revision, BugSaid { state, url, fixed_in, why }, &client.name).await?;
     Ok(go(&format!("/bugs/{id}"), &format!("Bug {id} is {} now.", state.name().replace('-', " "))))
+}
+
+/// Into which bug another one is to be merged.
+#[derive(Deserialize)]
+pub(super) struct MergeSet {
+    revision: i64,
+    into: i64,
+}
+
+pub(super) async fn merge(
+    State(service): State<Shared>,
+    Path(id): Path<i64>,
+    Sent(client, MergeSet { revision, into }): Sent<MergeSet>,
+) -> Result<Response, Problem> {
+    triage::do_merge(&service, id, revision, into, &client.name).await?;
+    Ok(go(&format!("/bugs/{into}"), &format!("Bug {id} is a part of bug {into} now; what is found of it goes here.")))
+}
+
+/// Which finding is to be a bug of its own.
+#[derive(Deserialize)]
+pub(super) struct SplitSet {
+    revision: i64,
+    finding: i64,
+}
+
+pub(super) async fn split(
+    State(service): State<Shared>,
+    Path(id): Path<i64>,
+    Sent(client, SplitSet { revision, finding }): Sent<SplitSet>,
+) -> Result<Response, Problem> {
+    let own = triage::do_split(&service, id, revision, finding, &client.name).await?.1.id;
+    Ok(go(&format!("/bugs/{own}"), &format!("The finding is bug {own} now; bug {id} has the others.")))
 }
 
 pub(super) async fn note(

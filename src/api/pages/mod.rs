@@ -82,6 +82,8 @@ pub(super) fn router() -> Router<Shared> {
         .route("/bugs", get(bugs::list))
         .route("/bugs/{id}", get(bugs::bug))
         .route("/bugs/{id}/state", post(bugs::state))
+        .route("/bugs/{id}/merge", post(bugs::merge))
+        .route("/bugs/{id}/split", post(bugs::split))
         .route("/bugs/{id}/notes", post(bugs::note))
         .route("/bugs/{id}/bisect", post(bugs::bisect))
         .route("/engines", get(engines::list).post(engines::install))

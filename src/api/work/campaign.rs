@@ -4,7 +4,8 @@
 use super::super::Shared;
 use super::super::campaigns::{CampaignRequest, ClassesOf};
 use super::caught;
-use crate::app::campaign::{self, Demands};
+use crate::app::campaign::{self, Demands, KnownSources};
+use crate::app::live::Known;
 use crate::app::{cores, live};
 use crate::config::{CampaignLimits, CampaignSpec, ClassChoice, SERVER_RETURN_MS};
 use crate::dbms::target::Target;
@@ -36,6 +37,17 @@ impl Begin {
     pub(super) fn of(open: OpenCampaign) -> Result<Self, serde_json::Error> {
         let OpenCampaign { id, key, spec, seed, stopping, seconds } = open;
         Ok(Self { id, key, request: serde_json::from_value(spec)?, seed, seconds, stopping })
+    }
+
+    /// What lists say is known on its engine. A list that cannot be used is said in the log; its bugs are news then.
+    fn lists(&self, dir: &Path) -> Known {
+        let target: Result<Target, _> = self.request.dbms.parse();
+        let engine = target.map(|target| target.dialect().to_owned()).unwrap_or_default();
+        let bugs = campaign::known_bugs(&engine, &KnownSources::default(), dir).unwrap_or_else(|error| {
+            tracing::error!(campaign = self.id, error = format!("{:#}", anyhow::Error::from(error)), "no list is used");
+            Vec::new()
+        });
+        Known { engine, bugs }
     }
 
     /// Its directory. Numbers are given anew in another store, so it is named after what is not.
@@ -79,13 +91,16 @@ const AGAIN_MS: u64 = 5_000;
 async fn run(service: Shared, begin: Begin) {
     service.metrics.campaigns.inc();
     let (id, dir) = (begin.id, begin.dir(&service.data_dir));
+    let lists = begin.lists(&dir);
     let ended = if begin.stopping {
         Ended::Done(Done { state: "stopped", error: None, summary: None, seconds: None })
     } else {
-        Box::pin(caught(hunt(&service, begin, &dir))).await.unwrap_or_else(|panic| Ended::Done(Done::failed(panic)))
+        Box::pin(caught(hunt(&service, begin, &dir, lists.clone())))
+            .await
+            .unwrap_or_else(|panic| Ended::Done(Done::failed(panic)))
     };
     // Whatever the store missed: a service that was killed told it nothing more.
-    store_found(&service, id, &dir).await;
+    store_found(&service, id, &dir, &lists).await;
     service.metrics.campaigns.dec();
     let Ended::Done(Done { state, error, summary, seconds }) = ended else { return };
     let mut ending = service.ending.clone();
@@ -106,7 +121,7 @@ async fn run(service: Shared, begin: Begin) {
 }
 
 /// Stores the findings of a campaign's directory.
-async fn store_found(service: &Shared, id: i64, dir: &Path) {
+async fn store_found(service: &Shared, id: i64, dir: &Path, lists: &Known) {
     let dir = dir.to_owned();
     let survey = tokio::task::spawn_blocking(move || finding::survey(&dir)).await;
     let findings = match survey {
@@ -118,7 +133,7 @@ async fn store_found(service: &Shared, id: i64, dir: &Path) {
         Err(error) => return tracing::error!(campaign = id, %error, "the findings of a campaign cannot be read"),
     };
     for (_, finding) in &findings {
-        match service.store.finding_put(id, finding).await {
+        match service.store.finding_put(id, finding, lists.reason(finding).as_deref()).await {
             Ok(new) => {
                 service.metrics.findings.inc_by(u64::from(new));
             }
@@ -130,8 +145,8 @@ async fn store_found(service: &Shared, id: i64, dir: &Path) {
     }
 }
 
-async fn hunt(service: &Shared, begin: Begin, out_dir: &Path) -> Ended {
-    let plan = match plan(service, &begin, out_dir).await {
+async fn hunt(service: &Shared, begin: Begin, out_dir: &Path, lists: Known) -> Ended {
+    let plan = match plan(service, &begin, out_dir, &lists).await {
         Ok(plan) => plan,
         Err(error) => return Ended::Done(Done::failed(format!("{error:#}"))),
     };
@@ -144,7 +159,7 @@ async fn hunt(service: &Shared, begin: Begin, out_dir: &Path) -> Ended {
         counting.metrics.cases.inc_by(cases);
         counting.metrics.findings.inc_by(findings);
     };
-    let recorder = tokio::spawn(live::record(service.store.clone(), row, heard, stop.clone(), count));
+    let recorder = tokio::spawn(live::record(service.store.clone(), row, heard, stop.clone(), lists, count));
     let mut ending = service.ending.clone();
     let stop_at_end = async {
         // The sender is dropped with the service only.
@@ -174,7 +189,7 @@ async fn hunt(service: &Shared, begin: Begin, out_dir: &Path) -> Ended {
 }
 
 /// What is run, and where; a campaign whose state is on disk is gone on with.
-async fn plan(service: &Shared, begin: &Begin, out_dir: &Path) -> anyhow::Result<HuntPlan> {
+async fn plan(service: &Shared, begin: &Begin, out_dir: &Path, lists: &Known) -> anyhow::Result<HuntPlan> {
     let request = &begin.request;
     let target: Target = request.dbms.parse()?;
     let resume = hunt::campaign::spec(out_dir).is_ok();
@@ -200,12 +215,15 @@ async fn plan(service: &Shared, begin: &Begin, out_dir: &Path) -> anyhow::Result
         time_max_ms: request.seconds.map(|seconds| (seconds * 1_000).saturating_sub(ran_ms).max(1_000)),
         ..CampaignLimits::default()
     };
+    // What is ignored is noted with the bug, which may be decided anew, and not with its findings.
+    let mut known = service.store.bug_ignored(&spec.dbms, target.dialect()).await?;
+    known.extend(lists.bugs.iter().cloned());
     let environment = HuntEnvironment {
         data_dir: service.data_dir.clone(),
         out_dir: out_dir.to_path_buf(),
         workers: request.workers.map_or_else(cores, usize::from),
         server_return_max: Duration::from_millis(SERVER_RETURN_MS),
-        known: Vec::new(),
+        known,
         against: None,
     };
     Ok(HuntPlan { spec, environment, resume })

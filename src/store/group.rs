@@ -1,0 +1,261 @@
+//! Which findings are of which bug: those with one fingerprint on one target, unless somebody decided otherwise. What was
+//! decided holds for what is found later.
+//!
+//! A bug that is merged into another keeps its row, which says where its findings go. A finding that is split off has a row
+//! for its case. Where findings go is changed by one at a time, while nobody stores any ([`LOCK`]).
+
+use super::audit::Change;
+use super::event::emit;
+use super::{Store, StoreError, json as to_json, read, text};
+use crate::triage::finding::Finding;
+use crate::triage::known::KnownBug;
+use serde_json::json;
+use sqlx::PgConnection;
+
+/// Names the lock that is shared by those who store findings, and held alone by who changes where they go.
+const LOCK: &str = "caqtus bug groups";
+
+/// What became of merging a bug into another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Merge {
+    /// It is a part of the other: the revision of that since.
+    Done(i64),
+    /// The bug is another one by now.
+    Stale(i64),
+    /// There is no such bug.
+    Missing,
+    /// There is no bug to merge it into.
+    NoTarget,
+    /// One of them is a part of another bug: which, and of which.
+    IsPart(i64, i64),
+}
+
+/// What became of making a finding a bug of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Split {
+    /// It is: the bug and its revision.
+    Done(i64, i64),
+    /// The bug that had it is another one by now.
+    Stale(i64),
+    /// There is no such bug.
+    Missing,
+    /// The finding is not of the bug.
+    NotOfBug,
+    /// The bug has no other case.
+    Alone,
+}
+
+/// The fingerprint of findings on a target, as the row of their bug has it.
+fn key(finding: &Finding) -> String {
+    text(&format!("{}: {}", finding.dbms, finding.fingerprint()))
+}
+
+async fn lock(connection: &mut PgConnection) -> Result<(), StoreError> {
+    sqlx::query!("SELECT pg_advisory_xact_lock(hashtext($1))", LOCK).fetch_one(connection).await?;
+    Ok(())
+}
+
+/// Counts the findings of bugs anew after some were moved; they are at another revision.
+async fn recount(connection: &mut PgConnection, ids: &[i64]) -> Result<(), StoreError> {
+    let done = sqlx::query!(
+        "UPDATE bug SET findings = of_bug.n, news = of_bug.news, created = COALESCE(of_bug.first, bug.created),
+             last_found = COALESCE(of_bug.last, bug.last_found), revision = bug.revision + 1, changed = now()
+         FROM (SELECT moved.id, count(finding.number) AS n, count(finding.number) FILTER (WHERE known IS NULL) AS news,
+                   min(finding.created) AS first, max(finding.created) AS last
+               FROM bug AS moved LEFT JOIN finding ON bug_id = moved.id WHERE moved.id = ANY($1) GROUP BY moved.id) AS of_bug
+         WHERE bug.id = of_bug.id",
+        ids
+    );
+    done.execute(connection).await?;
+    Ok(())
+}
+
+impl Store {
+    /// Stores a finding of a campaign, with the bug that it is likely of; whether it is new to the campaign. `known` is why
+    /// it is no news.
+    pub async fn finding_put(&self, campaign: i64, finding: &Finding, known: Option<&str>) -> Result<bool, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        sqlx::query!("SELECT pg_advisory_xact_lock_shared(hashtext($1))", LOCK).fetch_one(&mut *tx).await?;
+        let kind = finding.kind.to_string();
+        let own = sqlx::query_scalar!(
+            r#"SELECT COALESCE(merged_into, id) AS "id!" FROM bug WHERE dbms = $1 AND split = $2"#,
+            finding.dbms,
+            finding.id
+        );
+        let bug = match own.fetch_optional(&mut *tx).await? {
+            Some(own) => own,
+            None => {
+                sqlx::query_scalar!(
+                    r#"INSERT INTO bug (fingerprint, kind, class, dbms) VALUES ($1, $2, $3, $4)
+                       ON CONFLICT (fingerprint) WHERE split IS NULL DO UPDATE SET kind = bug.kind
+                       RETURNING COALESCE(merged_into, id) AS "id!""#,
+                    key(finding),
+                    kind,
+                    text(&finding.class),
+                    finding.dbms
+                )
+                .fetch_one(&mut *tx)
+                .await?
+            }
+        };
+        let number = sqlx::query_scalar!(
+            "INSERT INTO finding (id, campaign_id, bug_id, kind, oracle, class, size, version, known, finding)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (campaign_id, id) DO NOTHING RETURNING number",
+            finding.id,
+            campaign,
+            bug,
+            kind,
+            finding.oracle,
+            text(&finding.class),
+            i32::try_from(finding.size()).unwrap_or(i32::MAX),
+            text(&finding.version),
+            known.map(text),
+            to_json("a finding", finding)?
+        )
+        .fetch_optional(&mut *tx)
+        .await?;
+        if let Some(number) = number {
+            let data = json!({
+                "id": finding.id, "number": number, "bug": bug, "kind": kind, "class": finding.class, "dbms": finding.dbms
+            });
+            emit(&mut tx, "finding", Some(campaign), data).await?;
+        }
+        tx.commit().await?;
+        Ok(number.is_some())
+    }
+
+    /// Merges a bug, as it was at a revision, into another: what was found of it and will be, and what was written about it,
+    /// is the other's.
+    pub async fn bug_merge(&self, id: i64, revision: i64, into: i64, who: &str) -> Result<Merge, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        lock(&mut tx).await?;
+        let rows = sqlx::query!(
+            "SELECT id, revision, merged_into, fingerprint, findings FROM bug WHERE id = $1 OR id = $2 ORDER BY id FOR UPDATE",
+            id,
+            into
+        );
+        let rows = rows.fetch_all(&mut *tx).await?;
+        let row = |id: i64| rows.iter().find(|row| row.id == id);
+        let Some(part) = row(id) else { return Ok(Merge::Missing) };
+        if part.revision != revision {
+            return Ok(Merge::Stale(part.revision));
+        }
+        let Some(whole) = row(into) else { return Ok(Merge::NoTarget) };
+        for one in [part, whole] {
+            if let Some(of) = one.merged_into {
+                return Ok(Merge::IsPart(one.id, of));
+            }
+        }
+        sqlx::query!("UPDATE bug SET merged_into = $2 WHERE id = $1 OR merged_into = $1", id, into)
+            .execute(&mut *tx)
+            .await?;
+        sqlx::query!("UPDATE finding SET bug_id = $2 WHERE bug_id = $1", id, into).execute(&mut *tx).await?;
+        sqlx::query!("UPDATE bug_note SET bug_id = $2 WHERE bug_id = $1", id, into).execute(&mut *tx).await?;
+        recount(&mut tx, &[id, into]).await?;
+        let changes = [
+            (id, json!({ "fingerprint": part.fingerprint, "findings": part.findings }), json!({ "into": into })),
+            (into, json!({ "findings": whole.findings }), json!({ "merged": id })),
+        ];
+        for (bug, before, after) in changes {
+            let subject = format!("bug {bug}");
+            let (before, after) = (Some(before), Some(after));
+            Change { who, action: "merge", subject, before, after }.note(&mut tx).await?;
+        }
+        let now = whole.revision + 1;
+        emit(&mut tx, "bug", None, json!({ "id": id, "merged_into": into, "revision": revision + 1 })).await?;
+        emit(&mut tx, "bug", None, json!({ "id": into, "merged": id, "revision": now })).await?;
+        tx.commit().await?;
+        Ok(Merge::Done(now))
+    }
+
+    /// Makes a finding of a bug, as that was at a revision, a bug of its own, with all findings of the same case.
+    pub async fn bug_split(&self, id: i64, revision: i64, number: i64, who: &str) -> Result<Split, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        lock(&mut tx).await?;
+        let row = sqlx::query_scalar!("SELECT revision FROM bug WHERE id = $1 FOR UPDATE", id);
+        match row.fetch_optional(&mut *tx).await? {
+            None => return Ok(Split::Missing),
+            Some(now) if now != revision => return Ok(Split::Stale(now)),
+            Some(_) => {}
+        }
+        let row = sqlx::query_scalar!("SELECT finding FROM finding WHERE number = $1 AND bug_id = $2", number, id);
+        let Some(found) = row.fetch_optional(&mut *tx).await? else { return Ok(Split::NotOfBug) };
+        let finding: Finding = read(format!("the finding {number}"), found)?;
+        let others = sqlx::query_scalar!(
+            r#"SELECT EXISTS (SELECT 1 FROM finding WHERE bug_id = $1
+                   AND (id <> $2 OR finding ->> 'dbms' <> $3)) AS "others!""#,
+            id,
+            finding.id,
+            finding.dbms
+        );
+        if !others.fetch_one(&mut *tx).await? {
+            return Ok(Split::Alone);
+        }
+        // It may have been one before.
+        let own = sqlx::query_scalar!(
+            "INSERT INTO bug (fingerprint, kind, class, dbms, split) VALUES ($1, $2, $3, $4, $5)
+             ON CONFLICT (dbms, split) WHERE split IS NOT NULL DO UPDATE SET merged_into = NULL RETURNING id",
+            key(&finding),
+            finding.kind.to_string(),
+            text(&finding.class),
+            finding.dbms,
+            finding.id
+        );
+        let own = own.fetch_one(&mut *tx).await?;
+        sqlx::query!(
+            "UPDATE finding SET bug_id = $2 WHERE bug_id = $1 AND id = $3 AND finding ->> 'dbms' = $4",
+            id,
+            own,
+            finding.id,
+            finding.dbms
+        )
+        .execute(&mut *tx)
+        .await?;
+        recount(&mut tx, &[id, own]).await?;
+        let now = sqlx::query_scalar!("SELECT revision FROM bug WHERE id = $1", own).fetch_one(&mut *tx).await?;
+        for (bug, after) in
+            [(id, json!({ "finding": finding.id, "bug": own })), (own, json!({ "finding": finding.id, "from": id }))]
+        {
+            let (subject, before, after) = (format!("bug {bug}"), None, Some(after));
+            Change { who, action: "split", subject, before, after }.note(&mut tx).await?;
+        }
+        emit(&mut tx, "bug", None, json!({ "id": id, "split": own, "revision": revision + 1 })).await?;
+        emit(&mut tx, "bug", None, json!({ "id": own, "split_from": id, "revision": now })).await?;
+        tx.commit().await?;
+        Ok(Split::Done(own, now))
+    }
+
+    /// Bugs of a target that are ignored, as entries of a list of known bugs. What was split off a bug has no fingerprint of
+    /// its own, so it is none of them.
+    pub async fn bug_ignored(&self, dbms: &str, engine: &str) -> Result<Vec<KnownBug>, StoreError> {
+        let rows = sqlx::query!(
+            r#"SELECT part.fingerprint, whole.id, whole.why AS "why!", whole.url
+               FROM bug AS part JOIN bug AS whole ON whole.id = COALESCE(part.merged_into, part.id)
+               WHERE part.dbms = $1 AND part.split IS NULL AND whole.state = 'ignored' ORDER BY part.id"#,
+            dbms
+        );
+        let prefix = format!("{dbms}: ");
+        let rows = rows.fetch_all(&self.pool).await?.into_iter();
+        let entry = |fingerprint: &str, reason, upstream| KnownBug {
+            engine: Some(engine.to_owned()),
+            fingerprint: Some(fingerprint.to_owned()),
+            reason,
+            upstream,
+            ..KnownBug::default()
+        };
+        Ok(rows
+            .filter_map(|row| {
+                Some(entry(row.fingerprint.strip_prefix(&prefix)?, format!("bug {}: {}", row.id, row.why), row.url))
+            })
+            .collect())
+    }
+
+    /// The cases of a bug, the smallest first.
+    pub async fn bug_members(&self, id: i64) -> Result<Vec<String>, StoreError> {
+        let rows = sqlx::query_scalar!(
+            "SELECT id FROM finding WHERE bug_id = $1 GROUP BY id ORDER BY min(size), min(number)",
+            id
+        );
+        Ok(rows.fetch_all(&self.pool).await?)
+    }
+}
