@@ -142,7 +142,8 @@ pub struct ClassChoice {
 }
 
 impl ClassChoice {
-    /// Whether an oracle is used; `of_catalogue` says that its classes are those of the catalogue. Whoever brings classes wants to see what they do, and by default nothing else.
+    /// Whether an oracle is used; `of_catalogue` says that its classes are those of the catalogue. Whoever brings classes
+    /// wants to see what they do, and by default nothing else.
     pub fn wants(&self, oracle: &str, of_catalogue: bool) -> bool {
         match self.oracles.as_slice() {
             [] => of_catalogue || self.source.catalogue.is_empty(),

@@ -151,9 +151,9 @@ fn the_time_of_a_hunt_includes_reductions() {
     let before = "sql = sql.replace(' WHERE NOT ', ' WHERE 0 AND NOT '); ' WHERE ' in sql and time.sleep(0.1)";
     dialect(&caqtus, "slowlite", before);
     // What is asked before the hunt is remembered.
-    hunt_on(&caqtus, "slowlite", &["--class", "tlp-where", "--cases", "0"]);
+    hunt_on(&caqtus, "slowlite", &["--oracle", "caq", "--class", "tlp-where", "--cases", "0"]);
     let started = clock::now();
-    let (code, json) = hunt_on(&caqtus, "slowlite", &["--class", "tlp-where", "--for", "15s"]);
+    let (code, json) = hunt_on(&caqtus, "slowlite", &["--oracle", "caq", "--class", "tlp-where", "--for", "15s"]);
     let took = started.elapsed();
     assert!(took < Duration::from_secs(30), "{took:?}: {json}");
     assert_eq!((code, json["verdict"].as_str()), (1, Some("bugs")), "{json}");

@@ -25,7 +25,7 @@ use crate::triage::finding::FindingKind;
 use rand::seq::SliceRandom as _;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -233,6 +233,7 @@ impl Session {
         let setting = || Setting {
             capabilities: capabilities.clone(),
             catalogue: &of_catalogue,
+            brought: !choice.source.catalogue.is_empty(),
             assumed,
             patterns: &choice.classes,
             snippet_percent: percent,
@@ -245,7 +246,14 @@ impl Session {
         places.notes.extend(memory.cache.problem.take());
         drop(memory);
         let mut unused: BTreeMap<String, String> = BTreeMap::new();
-        opened.iter().for_each(|oracle| unused.extend(oracle.unused().clone()));
+        // A class that one checks is used, even if one behind it has nothing to do with it.
+        let mut used: BTreeSet<&str> = BTreeSet::new();
+        for oracle in &opened {
+            let left_out = oracle.unused().iter().filter(|(name, _)| !used.contains(name.as_str()));
+            unused.extend(left_out.map(|(name, why)| (name.clone(), why.clone())));
+            used.extend(oracle.classes());
+        }
+        drop(used);
         let assumed = opened.iter().map(|oracle| oracle.assumed()).sum();
         let oracles = Oracles::new(opened);
         if oracles.classes().is_empty() {

@@ -161,6 +161,8 @@ pub struct Setting<'a> {
     pub capabilities: Arc<Capabilities>,
     /// The classes of the catalogue whose names were asked for.
     pub catalogue: &'a [OracleClass],
+    /// Whether the user brought them: then nothing else is checked unless it is asked for.
+    pub brought: bool,
     /// Whether members of theirs without a proof are used.
     pub assumed: bool,
     /// Patterns of the names of classes; empty for all.

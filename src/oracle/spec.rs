@@ -32,7 +32,7 @@ pub const REGISTRATION: Registration = Registration {
     name: NAME,
     about: "a query returns what the reference evaluator computes",
     of_catalogue: true,
-    open: |setting, accepts| (!setting.catalogue.is_empty()).then(|| Box::new(Spec::new(setting, accepts)) as _),
+    open: |setting, accepts| (!setting.catalogue.is_empty()).then(|| Box::new(Spec::new(&setting, accepts)) as _),
 };
 
 /// Cases drawn until one has a meaning.
@@ -54,13 +54,10 @@ struct Spec {
 }
 
 impl Spec {
-    fn new(setting: Setting, accepts: Accepts) -> Self {
-        let Setting { capabilities, catalogue, patterns, .. } = setting;
-        let profile = capabilities.profile.clone();
-        let capabilities = Arc::new(in_language(&capabilities));
-        // Nothing rests on a proof here.
-        let setting =
-            Setting { capabilities, catalogue, assumed: true, patterns, snippet_percent: 0, may_fail_percent: 0 };
+    fn new(setting: &Setting, accepts: Accepts) -> Self {
+        let profile = setting.capabilities.profile.clone();
+        let capabilities = Arc::new(in_language(&setting.capabilities));
+        let setting = Setting { capabilities, snippet_percent: 0, may_fail_percent: 0, ..*setting };
         Self { queries: CaqOracle::new(setting, accepts), profile }
     }
 }

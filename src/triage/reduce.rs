@@ -6,8 +6,8 @@
 use super::finding::FindingKind;
 use super::neutral::{Construct, without};
 use super::rows::{
-    created_table, join_rows, simpler_values, split_rows, split_statements, tidy, with_column, with_rows,
-    without_column,
+    created_table, join_rows, null_literal, simpler_literals, split_rows, split_statements, tidy, with_column,
+    with_rows, with_values, without_column,
 };
 use super::symptom::Symptom;
 use crate::clock;
@@ -120,6 +120,7 @@ impl<'d> Reduction<'_, 'd> {
             self.shorter_queries();
             self.folded();
             self.plainer_values();
+            self.nulls_for_smaller_cases();
             if self.measure() == before || self.attempts == 0 {
                 break;
             }
@@ -358,7 +359,7 @@ impl<'d> Reduction<'_, 'd> {
     fn plainer_values(&mut self) {
         for at in 0..self.statements.len() {
             let mut cell = 0;
-            while let Some(simpler) = simpler_values(&self.statements[at], cell) {
+            while let Some(simpler) = with_values(&self.statements[at], cell, simpler_literals) {
                 for statement in simpler {
                     let mut statements = self.statements.clone();
                     statements[at] = statement;
@@ -368,6 +369,25 @@ impl<'d> Reduction<'_, 'd> {
                     }
                 }
                 cell += 1;
+            }
+        }
+    }
+
+    /// Makes values NULL where a smaller case then fails: an expression may be there for nothing but to make NULL of them.
+    fn nulls_for_smaller_cases(&mut self) {
+        for at in 0..self.statements.len() {
+            let mut cell = 0;
+            while let Some(null) = with_values(&self.statements[at], cell, null_literal) {
+                cell += 1;
+                let Some(null) = null.into_iter().next() else { continue };
+                let (statements, case, size) = (self.statements.clone(), self.case.clone(), self.size());
+                self.statements[at] = null;
+                if self.fails(&self.statements.clone(), &case) {
+                    self.smaller_case();
+                }
+                if self.size() >= size {
+                    (self.statements, self.case) = (statements, case);
+                }
             }
         }
     }

@@ -203,8 +203,13 @@ pub(super) fn with_column(
 /// What constraints of a table begin with.
 const CONSTRAINTS: [&str; 5] = ["PRIMARY", "UNIQUE", "CHECK", "FOREIGN", "CONSTRAINT"];
 
-/// An INSERT of one row with a simpler literal in one of its cells; `None` if it has no such cell.
-pub(super) fn simpler_values(statement: &str, cell: usize) -> Option<Vec<String>> {
+/// An INSERT of one row with other literals in one of its cells, those that suit what stands there; `None` if it has no such
+/// cell.
+pub(super) fn with_values(
+    statement: &str,
+    cell: usize,
+    suit: fn(&str) -> &'static [&'static str],
+) -> Option<Vec<String>> {
     let all = tokens(statement).ok()?;
     if !all.first().is_some_and(|t| t.is_word("insert") || t.is_word("replace")) {
         return None;
@@ -218,11 +223,16 @@ pub(super) fn simpler_values(statement: &str, cell: usize) -> Option<Vec<String>
         (*literal).clone_into(&mut cells[cell]);
         format!("{head}({}){keyword}({}){rest}", list(&columns), list(&cells))
     };
-    Some(simpler_literals(&old).iter().map(&mut with).collect())
+    Some(suit(&old).iter().map(&mut with).collect())
+}
+
+/// NULL, unless it is that.
+pub(super) fn null_literal(literal: &str) -> &'static [&'static str] {
+    if literal.eq_ignore_ascii_case("null") { &[] } else { &["NULL"] }
 }
 
 /// Simpler literals of the same kind.
-fn simpler_literals(literal: &str) -> &'static [&'static str] {
+pub(super) fn simpler_literals(literal: &str) -> &'static [&'static str] {
     let plain = literal.trim_matches(|c| c == '(' || c == ')').trim_start_matches(['-', '+']);
     let simpler: &[&str] = match plain.chars().next() {
         Some('\'') if plain.ends_with('\'') => &["''", "'a'"],
@@ -343,14 +353,14 @@ mod tests {
     #[test]
     fn values_become_simpler_ones_of_their_kind() {
         let insert = "INSERT INTO t(a, b, c, d) VALUES (-5, 'xy', 1.5, x'00')";
-        let values = |cell| simpler_values(insert, cell).map(|all| all.len());
+        let values = |cell| with_values(insert, cell, simpler_literals).map(|all| all.len());
         assert_eq!((0..5).map(values).collect::<Vec<_>>(), [Some(2), Some(2), Some(2), Some(0), None]);
         assert_eq!(
-            simpler_values(insert, 1).expect("a cell")[0],
+            with_values(insert, 1, simpler_literals).expect("a cell")[0],
             "INSERT INTO t(a, b, c, d) VALUES (-5, '', 1.5, x'00')"
         );
-        assert_eq!(simpler_values("INSERT INTO t(a) VALUES (0)", 0), Some(Vec::new()));
-        assert_eq!(simpler_values("INSERT INTO t(a) SELECT 1", 0), None);
+        assert_eq!(with_values("INSERT INTO t(a) VALUES (0)", 0, simpler_literals), Some(Vec::new()));
+        assert_eq!(with_values("INSERT INTO t(a) SELECT 1", 0, simpler_literals), None);
         assert_eq!(tidy("CREATE TABLE t(a INT  , b INT )"), "CREATE TABLE t(a INT, b INT)");
     }
 

@@ -45,6 +45,7 @@ pub(super) fn survey(dbms: &str, seed: u64, common: &Common) -> anyhow::Result<S
     let setting = Setting {
         capabilities,
         catalogue: &[],
+        brought: false,
         assumed: false,
         patterns: &[],
         snippet_percent: 100,

@@ -141,10 +141,10 @@ impl Approx {
         let refused: Vec<&str> = PHRASES.iter().filter(refuses).map(|(phrase, _)| *phrase).collect();
         let takes = |phrase: &str| !refused.contains(&phrase);
         let takes = Takes { right_join: takes(" RIGHT JOIN "), full_join: takes(" FULL JOIN ") };
-        let generated = patterns.is_empty() || patterns.iter().any(|pattern| matches_glob(pattern, GENERATED));
+        let generated =
+            patterns.is_empty() && !setting.brought || patterns.iter().any(|pattern| matches_glob(pattern, GENERATED));
         let generator = if generated { Generator::new(0, &Options::default()).ok() } else { None };
-        // Nothing rests on a proof here.
-        let queries = CaqOracle::new(Setting { assumed: true, ..setting }, accepts);
+        let queries = CaqOracle::new(setting, accepts);
         let mut unused = queries.unused().clone();
         let mut members: BTreeMap<String, Vec<Arc<Source>>> = BTreeMap::new();
         for (class, positions) in queries.usable() {

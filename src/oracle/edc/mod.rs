@@ -423,6 +423,7 @@ mod tests {
         let setting = Setting {
             capabilities: Arc::new(capabilities),
             catalogue: &[],
+            brought: false,
             assumed: false,
             patterns: &[],
             snippet_percent: 0,
