@@ -20,6 +20,7 @@ use crate::program::{Program, Step, Text};
 use crate::rng::stream;
 use crate::sql::error::in_general;
 use crate::sql::profile::Wire;
+use crate::sql::schema::created_table;
 use crate::triage::cause::Cause;
 use crate::triage::finding::{self, Finding, FindingKind};
 use crate::triage::fingerprint::Fingerprint;
@@ -381,8 +382,7 @@ impl Executor {
                     self.ended = Some(error);
                     return Setup::Broken;
                 }
-                let makes_table =
-                    statement.starts_with("CREATE TABLE") || statement.starts_with("CREATE VIRTUAL TABLE");
+                let makes_table = created_table(statement).is_some();
                 let setup = match error.class {
                     class if class.is_finding() => Setup::Broken,
                     ErrorClass::ConnectionLost => Setup::Unusable,

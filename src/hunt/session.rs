@@ -20,6 +20,7 @@ use crate::interpret;
 use crate::oracle::{self, Oracles, Registration, Setting};
 use crate::rng::{chance, stream};
 use crate::sql::profile::{ColumnType, Profile, ProfileError};
+use crate::sql::schema::created_table;
 use crate::sql::types::{SqlType, Value};
 use crate::triage::finding::FindingKind;
 use rand::seq::SliceRandom as _;
@@ -408,8 +409,8 @@ fn keyed(texts: &[&str]) -> String {
 
 /// Why a table of a database that was built is not there.
 fn first_refused_table(connection: &mut dyn Connection, statements: &[String]) -> Option<String> {
-    statements.iter().filter(|statement| statement.starts_with("CREATE TABLE")).find_map(|statement| {
-        let name = statement["CREATE TABLE ".len()..].split(['(', ' ']).next().unwrap_or_default();
+    statements.iter().find_map(|statement| {
+        let name = created_table(statement)?;
         connection.execute(&format!("SELECT 1 FROM {name} WHERE 1 = 0")).err()?;
         Some(match connection.execute(statement) {
             Err(error) => format!("{statement}: {error}"),

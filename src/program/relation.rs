@@ -167,8 +167,10 @@ impl Relation {
             (_, Comparison::Equal) => true,
             (Self::EqualBag | Self::SameEffect, _) => false,
             (Self::SubBag, Comparison::Different { only_first, .. }) => only_first.is_empty(),
-            (Self::Approximate { further, columns }, _) => {
-                (*further || first.len() == second.len()) && paired(first, second, columns)
+            (Self::Approximate { further, columns }, Comparison::Different { only_first, only_second }) => {
+                // Rows that are in both go with themselves: mostly that is all there is to it.
+                (*further || first.len() == second.len())
+                    && (paired(&only_first, &only_second, columns) || paired(first, second, columns))
             }
         }
     }

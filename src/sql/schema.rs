@@ -227,9 +227,23 @@ fn index_columns(table: &Table, columns: &[IndexColumn]) -> Result<Vec<usize>, S
     named_columns(table, &names)
 }
 
+/// The table that one of our own statements makes.
+pub fn created_table(statement: &str) -> Option<&str> {
+    let rest = ["CREATE TABLE ", "CREATE VIRTUAL TABLE "].iter().find_map(|start| statement.strip_prefix(start))?;
+    rest.split(['(', ' ']).next()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statements_that_make_tables_name_them() {
+        assert_eq!(created_table("CREATE TABLE t1(c0 INT)"), Some("t1"));
+        assert_eq!(created_table("CREATE TABLE t1 AS SELECT 1"), Some("t1"));
+        assert_eq!(created_table("CREATE VIRTUAL TABLE t1 USING rtree(a, b, c)"), Some("t1"));
+        assert_eq!(created_table("CREATE VIEW v AS SELECT 1"), None);
+    }
 
     #[test]
     fn constraints_are_read() {

@@ -6,8 +6,8 @@
 use super::finding::FindingKind;
 use super::neutral::{Construct, without};
 use super::rows::{
-    created_table, join_rows, null_literal, simpler_literals, split_rows, split_statements, tidy, with_column,
-    with_rows, with_values, without_column,
+    join_rows, null_literal, simpler_literals, split_rows, split_statements, tidy, with_column, with_rows, with_values,
+    without_column,
 };
 use super::symptom::Symptom;
 use crate::clock;
@@ -17,6 +17,7 @@ use crate::interpret::{StepResult, Verdict, all_results, broken_assumption, buil
 use crate::oracle::{Columns, Folded, SharedCase, TestDatabase};
 use crate::program::{Check, Program, Step};
 use crate::sql::profile::Profile;
+use crate::sql::schema::created_table;
 use std::time::Instant;
 
 /// Says whether an engine keeps what classes take for granted of it with these settings alone; the flag says whether foreign

@@ -4,13 +4,8 @@
 
 use crate::compare::Row;
 use crate::sql::lex::{Token, tokens};
+use crate::sql::schema::created_table;
 use std::sync::Arc;
-
-/// The table that a statement creates.
-pub(super) fn created_table(statement: &str) -> Option<&str> {
-    let rest = ["CREATE TABLE ", "CREATE VIRTUAL TABLE "].iter().find_map(|start| statement.strip_prefix(start))?;
-    rest.split(['(', ' ']).next()
-}
 
 /// The statements of a text that has several, in which texts stand between single quotes.
 pub(super) fn split_statements(text: &str) -> Vec<String> {
@@ -299,9 +294,6 @@ mod tests {
     fn statements_of_one_text_are_split() {
         assert_eq!(split_statements("SET a = ';';\nSET b = 1;\n"), ["SET a = ';'", "SET b = 1"]);
         assert_eq!(split_statements("SET a = 'x"), ["SET a = 'x"]);
-        assert_eq!(created_table("CREATE TABLE t1(c0 INT)"), Some("t1"));
-        assert_eq!(created_table("CREATE TABLE t1 AS SELECT 1"), Some("t1"));
-        assert_eq!(created_table("CREATE VIEW v AS SELECT 1"), None);
     }
 
     #[test]
