@@ -3,6 +3,7 @@
 use crate::caq::class::{ClassError, ClassText, OracleClass, read_classes};
 use crate::caq::proof::{Pair, Record, RecordError, Stale, attach, parse_records};
 use crate::config::{CatalogueSource, matches_glob};
+use crate::digest::Digest;
 use crate::sql::lex::{Token, tokens};
 use crate::sql::profile::{Profile, ProfileError};
 use crate::sql::snippet::{Snippet, SnippetError, SnippetKind};
@@ -225,6 +226,14 @@ pub struct SnippetLine {
     /// What it exercises.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<String>,
+}
+
+impl SnippetLine {
+    /// What names it in caches and counters.
+    pub fn key(&self) -> String {
+        let kind = if self.kind == SnippetKind::Table { "table" } else { "expression" };
+        Digest::of([kind, &self.sql]).hex(16)
+    }
 }
 
 /// The origin of snippets that a model wrote.

@@ -32,6 +32,7 @@ mod service_keeps_what_was_sent;
 mod service_refuses_bad_input;
 mod service_reviews_classes;
 mod service_runs_campaigns;
+mod service_tells_what_was_reached;
 mod shipped_classes_are_proven;
 mod store_keeps_what_it_is_given;
 mod stored_results_agree;

@@ -8,14 +8,16 @@ use crate::support::browser::{self, Browser};
 use crate::support::service::Served;
 use caqtus::caq::class::OracleClass;
 use caqtus::caq::query::Caq;
-use caqtus::catalogue;
+use caqtus::catalogue::{self, BY_A_MODEL};
 use caqtus::config::{CatalogueSource, STATEMENT_LIMITS};
+use caqtus::corpus::validate::SnippetVerdict;
 use caqtus::dbms::Connection as _;
 use caqtus::dbms::sqlite::Sqlite;
 use caqtus::plan::PlanTree;
 use caqtus::sql::snippet::SnippetKind;
+use caqtus::sql::types::SqlType;
 use caqtus::store::{
-    CandidateRow, CandidateVerdict, CheckedBy, ClassState, ExchangeOutcome, ExchangeRow, NewClass, NewProof,
+    Build, CandidateRow, CandidateVerdict, CheckedBy, ClassState, ExchangeOutcome, ExchangeRow, NewClass, NewProof,
     Provenance, StepRow, Store, Tally,
 };
 use caqtus::triage::bisect::{Bisection, Seen};
@@ -145,6 +147,45 @@ fn discover(caqtus: &Caqtus) {
         ];
         store.step_put(&run, seed, &step, &candidates).await.expect("a step");
         drop(run);
+        store.close().await;
+    });
+}
+
+/// A snippet that one build takes and another refuses, and a table that nobody has tried.
+fn put_snippets(caqtus: &Caqtus) {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let store = Store::open(None, &caqtus.path("data")).await.expect("the store");
+        let model = Provenance {
+            origin: BY_A_MODEL.to_owned(),
+            model: Some("a-model".to_owned()),
+            documentation: vec!["functions.md: The floor function".to_owned()],
+            ..Provenance::default()
+        };
+        let (expression, table) = ("floor(t.c_real)", "SELECT s1.i1 FROM s1 WHERE s1.i1 > 0");
+        for (kind, sql) in [(SnippetKind::Expression, expression), (SnippetKind::Table, table)] {
+            store.snippet_put("sqlite", kind, &model, &[sql.to_owned()]).await.expect("put");
+        }
+        let verdicts = [
+            ("3.28.0", SnippetVerdict::Refused("semantic error: no such function: floor".to_owned())),
+            (
+                "3.50.0",
+                SnippetVerdict::Valid {
+                    ty: Some(SqlType::Real),
+                    boolean_valued: false,
+                    null_preserving: true,
+                    may_fail: false,
+                    micros: 12,
+                },
+            ),
+        ];
+        for (version, verdict) in verdicts {
+            let dbms = format!("sqlite@{version}");
+            let build = Build { dbms: &dbms, version, build_id: version };
+            let valid = !matches!(verdict, SnippetVerdict::Refused(_));
+            let said = [(expression.to_owned(), valid, serde_json::to_value(verdict).expect("JSON"))];
+            store.snippet_validated("sqlite", &build, &said).await.expect("noted");
+        }
         store.close().await;
     });
 }
@@ -425,6 +466,7 @@ fn every_page_can_be_read_by_everybody() {
     put(&caqtus, "norec-*", false);
     put(&caqtus, "candidate-*", false);
     discover(&caqtus);
+    put_snippets(&caqtus);
     let served = Served::start(&caqtus);
     let Some(mut browser) = browser::open(served.address) else { return };
     let campaign = json!({ "dbms": "planted:drop-row", "classes_of": "shipped", "seconds": 120, "workers": 1, "oracles": ["caq"] });
@@ -446,6 +488,9 @@ fn every_page_can_be_read_by_everybody() {
         store.bug_bisected(1, &bisection, "somebody").await.expect("noted");
         store.close().await;
     });
+    let target = json!({ "dbms": "planted:drop-row" });
+    served.post("/api/v1/coverage", &[("Idempotency-Key", "2")], &target).expect(202);
+    crate::support::wait_until("it is looked at", || served.get("/api/v1/coverage/planted:drop-row").status == 200);
     let axe = browser::axe();
     let pictures = std::env::var_os("CAQTUS_PICTURES").map(std::path::PathBuf::from);
     let pages = [
@@ -463,6 +508,10 @@ fn every_page_can_be_read_by_everybody() {
         ("bug", "/bugs/1"),
         ("engines", "/engines"),
         ("snippets", "/snippets"),
+        ("snippet", "/snippets/1"),
+        ("coverage", "/coverage"),
+        ("coverage-of", "/coverage/planted:drop-row"),
+        ("api", "/api"),
         ("transfer", "/transfer"),
         ("audit", "/audit"),
         ("missing", "/classes/none"),
@@ -494,6 +543,15 @@ fn every_page_can_be_read_by_everybody() {
     let parts =
         ["1 of 3", "You rewrite queries.", "</pre><script>", "10 tokens in", "unsupported window function", "NULL"];
     parts.iter().for_each(|part| assert!(said.contains(part), "{part}: {said}"));
+    browser.go("/snippets");
+    browser.follow(|browser| browser.click("tbody a", "Expression 1"));
+    let said = browser.text("main");
+    let parts = ["no such function: floor", "REAL, NULL on a row of NULLs, 12 µs", "a-model", "sqlite@3.28.0"];
+    parts.iter().for_each(|part| assert!(said.contains(part), "{part}: {said}"));
+    browser.go("/api");
+    browser.click("summary", "/api/v1/coverage/{dbms}");
+    browser.click("[open] a", "CoverageView");
+    browser.wait("document.querySelector('#schema-CoverageView').checkVisibility()");
     browser.go("/bugs/1");
     assert!(browser.text("main").contains("It came with 3.39.2; 3.39.0 does not show it."));
     browser.complaints.retain(|complaint| !complaint.contains("/classes/none"));

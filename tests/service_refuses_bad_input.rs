@@ -16,7 +16,11 @@ fn routes(served: &Served, class: &str) -> Vec<(String, String, bool)> {
             }
             let filled = path.replace("{name}", class).replace("{file}", "repro.sql").replace("{engine}", "sqlite");
             let filled = filled.replace("{version}", "3.39.2").replace("{position}", "2").replace("{left}", "1");
-            let filled = filled.replace("{right}", "2").replace("{number}", "0").replace("{id}", "1");
+            let filled = filled
+                .replace("{right}", "2")
+                .replace("{number}", "0")
+                .replace("{id}", "1")
+                .replace("{dbms}", "sqlite");
             routes.push((method.to_uppercase(), filled, !operation["requestBody"].is_null()));
         }
     }
@@ -167,7 +171,7 @@ fn every_route_refuses_what_it_cannot_use_and_stores_nothing() {
     assert_eq!(served.send("DELETE", "/api/v1/classes", &[], "").header("allow"), Some("GET,HEAD"));
     let after = served.get(&format!("/api/v1/classes/{class}")).expect(200);
     assert_eq!(before, after, "the class is as it was");
-    for list in ["audit", "jobs", "campaigns", "bugs", "candidates", "discoveries", "snippets"] {
+    for list in ["audit", "jobs", "campaigns", "bugs", "candidates", "discoveries", "snippets", "coverage"] {
         assert_eq!(
             served.get(&format!("/api/v1/{list}")).expect(200),
             json!({ "items": [], "next": Value::Null }),

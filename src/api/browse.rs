@@ -5,16 +5,19 @@ use super::classes::{Reason, stale};
 use super::extract::{IdempotencyKey, IfMatch, Json, Page, Path, Query, after, limit, rows};
 use super::jobs::{self, Asked};
 use super::problem::{Kind, Problem};
-use super::{Shared, Tagged};
+use super::{Shared, Tagged, seen};
+use crate::app::corpus::shelf::{self, ShelfError, SnippetDetail};
 use crate::config::STATEMENT_LIMITS;
 use crate::dbms::Connection as _;
 use crate::dbms::install::{EngineStore, engine_says, known_engines, known_versions};
 use crate::dbms::sqlite::Sqlite;
 use crate::store::{
-    AuditRow, CandidateFilter, CandidateLine, DiscoveryDetail, DiscoveryLine, SeedDetail, SeedLine, SnippetRow, Written,
+    AuditRow, CandidateFilter, CandidateLine, DiscoveryDetail, DiscoveryLine, SeedDetail, SeedLine, SnippetFilter,
+    SnippetRow, Written,
 };
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -164,10 +167,14 @@ async fn candidate_detail(State(service): State<Shared>, Path(id): Path<i64>) ->
 pub(super) struct SnippetQuery {
     /// Of a dialect
     pub(super) dialect: Option<String>,
+    /// `expression` or `table`
+    pub(super) kind: Option<String>,
     /// Words, all of which are in it
     pub(super) q: Option<String>,
     /// Only those that are disabled, or only the others
     pub(super) disabled: Option<bool>,
+    /// Only those that a build of an engine refused, or only those that none did
+    pub(super) refused: Option<bool>,
     /// Items at most
     #[param(minimum = 1, maximum = 500)]
     pub(super) limit: Option<u16>,
@@ -178,9 +185,14 @@ pub(super) struct SnippetQuery {
 /// A part of the list of snippets, in the order in which they came.
 pub(super) async fn snippets(service: &Shared, query: &SnippetQuery) -> Result<Page<SnippetRow>, Problem> {
     let limit = limit(query.limit)?;
-    let (dialect, words) = (query.dialect.as_deref(), query.q.as_deref());
-    let after = after(query.cursor.as_ref())?;
-    let found = service.store.snippet_page(dialect, words, query.disabled, after, rows(limit)).await?;
+    let filter = SnippetFilter {
+        dialect: query.dialect.clone(),
+        kind: query.kind.clone(),
+        words: query.q.clone(),
+        disabled: query.disabled,
+        refused: query.refused,
+    };
+    let found = service.store.snippet_page(&filter, after(query.cursor.as_ref())?, rows(limit)).await?;
     Ok(Page::new(found, limit, |row| row.id))
 }
 
@@ -197,12 +209,27 @@ fn no_snippet(id: i64) -> Problem {
     Kind::NotFound.problem(format!("there is no snippet {id}"))
 }
 
-/// Read a snippet
+/// A snippet, where it is from, and what builds of engines made of it.
+pub(super) async fn snippet(service: &Shared, id: i64) -> Result<SnippetDetail, Problem> {
+    shelf::show(&service.store, id).await.map_err(|error| match error {
+        ShelfError::Missing(id) => no_snippet(id),
+        ShelfError::Store(error) => error.into(),
+        other => anyhow::Error::from(other).into(),
+    })
+}
+
+/// Read a snippet, where it is from, and what each build of an engine that tried it made of it
 #[utoipa::path(get, path = "/api/v1/snippets/{id}", tag = "snippets", params(("id" = i64, Path,)), responses(
-    (status = 200, body = SnippetRow, headers(("ETag" = String, description = "Its revision")))))]
-async fn snippet_detail(State(service): State<Shared>, Path(id): Path<i64>) -> Result<Tagged<SnippetRow>, Problem> {
-    let row = service.store.snippet_fetch(id).await?.ok_or_else(|| no_snippet(id))?;
-    Ok(Tagged(row.revision, row))
+    (status = 200, body = SnippetDetail, headers(("ETag" = String, description = "Its revision"))),
+    (status = 304, description = "It is as the client has it"),
+))]
+async fn snippet_detail(
+    State(service): State<Shared>,
+    Path(id): Path<i64>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let detail = snippet(&service, id).await?;
+    seen(&headers, detail.row.revision, &detail)
 }
 
 /// What was said of a snippet.

@@ -117,30 +117,33 @@ pub(super) struct CampaignRequest {
     pub(super) snippet_percent: Option<u32>,
 }
 
-impl CampaignRequest {
-    /// The target, once everything is seen to be within its bounds.
-    fn checked(&self, data_dir: &std::path::Path) -> Result<Target, Problem> {
-        let refuse = |detail: String| Err(Kind::Unprocessable.problem(detail));
-        let target: Target = match self.dbms.parse() {
-            Ok(target) => target,
-            Err(error) => return refuse(format!("{:#}", anyhow::Error::from(error))),
-        };
-        match &target {
-            Target::Plain { .. } | Target::Planted(_) => {}
-            Target::Version { dialect, version } => {
-                if !EngineStore::new(data_dir).versions(dialect).contains(version) {
-                    return refuse(format!(
-                        "{dialect}@{version} is not installed here; ask for its installation first"
-                    ));
-                }
+/// A target of this name, on which a service may run something.
+pub(super) fn target(dbms: &str, data_dir: &std::path::Path) -> Result<Target, Problem> {
+    let refuse = |detail: String| Err(Kind::Unprocessable.problem(detail));
+    let target: Target = match dbms.parse() {
+        Ok(target) => target,
+        Err(error) => return refuse(format!("{:#}", anyhow::Error::from(error))),
+    };
+    match &target {
+        Target::Plain { .. } | Target::Planted(_) => Ok(target),
+        Target::Version { dialect, version } => {
+            if EngineStore::new(data_dir).versions(dialect).contains(version) {
+                return Ok(target);
             }
-            // A library is code that would run here, and a server may be anybody's.
-            Target::Path { .. } | Target::Url { .. } => {
-                return refuse(
-                    "a service hunts on engines that it has installed; name ENGINE or ENGINE@VERSION".into(),
-                );
-            }
+            refuse(format!("{dialect}@{version} is not installed here; ask for its installation first"))
         }
+        // A library is code that would run here, and a server may be anybody's.
+        Target::Path { .. } | Target::Url { .. } => {
+            refuse("a service hunts on engines that it has installed; name ENGINE or ENGINE@VERSION".into())
+        }
+    }
+}
+
+impl CampaignRequest {
+    /// Whether everything is within its bounds.
+    fn check(&self, data_dir: &std::path::Path) -> Result<(), Problem> {
+        let refuse = |detail: String| Err(Kind::Unprocessable.problem(detail));
+        target(&self.dbms, data_dir)?;
         let within = |name: &str, value: Option<u64>, max: u64| match value {
             Some(value) if value == 0 || value > max => {
                 Err(Kind::Unprocessable.problem(format!("`{name}` is from 1 to {max}")))
@@ -164,7 +167,7 @@ impl CampaignRequest {
         if self.classes.len() > GLOBS_MAX || self.classes.iter().any(|glob| glob.chars().count() > GLOB_CHARS_MAX) {
             return refuse(format!("`classes` has {GLOBS_MAX} patterns at most, of {GLOB_CHARS_MAX} characters each"));
         }
-        Ok(target)
+        Ok(())
     }
 }
 
@@ -184,7 +187,7 @@ pub(super) async fn do_start(
     key: &str,
     who: &str,
 ) -> Result<CampaignStarted, Problem> {
-    request.checked(&service.data_dir)?;
+    request.check(&service.data_dir)?;
     if request.assumed {
         // A class may come from any client, and what is not proven may name any function of a server, which reads and
         // writes files.

@@ -44,7 +44,7 @@ pub(super) fn other_request() -> Problem {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct JobQuery {
-    /// `prove`, `bisect` or `install`
+    /// `prove`, `bisect`, `install` or `cover`
     pub(super) kind: Option<String>,
     /// `waiting`, `running`, `done` or `failed`
     pub(super) state: Option<String>,
@@ -63,10 +63,9 @@ pub(super) async fn page(service: &Shared, query: &JobQuery) -> Result<Page<JobR
     Ok(Page::new(jobs, limit, |job| job.id))
 }
 
-/// The last job of a kind about something, if it is among the last ones.
+/// The last job of a kind about something.
 pub(super) async fn last(service: &Shared, kind: &str, subject: &str) -> Result<Option<JobRow>, Problem> {
-    let query = JobQuery { kind: Some(kind.to_owned()), ..JobQuery::default() };
-    Ok(page(service, &query).await?.items.into_iter().find(|job| job.subject == subject))
+    Ok(service.store.job_last(kind, subject).await?)
 }
 
 /// List jobs, the last ones first

@@ -14,6 +14,7 @@ mod browse;
 mod bugs;
 mod campaigns;
 mod classes;
+mod coverage;
 mod demo;
 mod description;
 mod events;
@@ -111,6 +112,7 @@ fn api() -> OpenApiRouter<Shared> {
         classes::routes(),
         transfer::routes(),
         browse::routes(),
+        coverage::routes(),
         campaigns::routes(),
         findings::routes(),
         bugs::routes(),

@@ -185,19 +185,20 @@ async fn recorded(
     progress: &mut (dyn Progress + Send),
     mut stop: mpsc::Receiver<()>,
 ) -> Result<Ended, HuntError> {
-    let (campaign, known) = {
+    let (campaign, place, known) = {
         // One that is gone on with is what it was.
         let before = plan.resume.then(|| hunt::campaign::spec(&plan.environment.out_dir).ok()).flatten();
         let CampaignSpec { dbms, seed, choice: ClassChoice { classes, assumed, .. }, .. } =
             before.as_ref().unwrap_or(&plan.spec);
         let known = Known { engine: engine(dbms), bugs: plan.environment.known.clone() };
         let choice = format!("{classes:?} {assumed}");
-        (live::Campaign::Of { dbms: dbms.clone(), seed: *seed, choice }, known)
+        let place = live::Place { dbms: dbms.clone(), data_dir: plan.environment.data_dir.clone() };
+        (live::Campaign::Of { dbms: dbms.clone(), seed: *seed, choice }, place, known)
     };
     let (mut reporter, heard) = live::hear(progress);
     let (tell, stopped) = mpsc::channel(2);
-    let recorder =
-        tokio::spawn(live::record(store.clone(), campaign.clone(), heard, tell.clone(), known.clone(), |_, _| ()));
+    let recorded = live::record(store.clone(), campaign.clone(), place, heard, tell.clone(), known.clone(), |_, _| ());
+    let recorder = tokio::spawn(recorded);
     let interrupted = tokio::spawn(async move {
         let _ = stop.recv().await;
         // It may have ended.
@@ -401,6 +402,9 @@ pub struct CampaignJson<'a> {
     reasons: &'a BTreeMap<String, u64>,
     messages: &'a Messages,
     replaced_databases: u64,
+    /// Queries whose plan was asked for, and how many of their plans differ.
+    plans_read: u64,
+    plans_different: usize,
     oracles: &'a BTreeMap<String, OracleStats>,
     cases_per_cpu_second: f64,
     engine_share: f64,
@@ -426,7 +430,17 @@ impl<'a> CampaignJson<'a> {
     fn new(summary: &'a Summary, bugs: &'a [Bug], verdict: CampaignVerdict, error: Option<&anyhow::Error>) -> Self {
         let stats = &summary.stats;
         let Stats {
-            outcomes, messages, replaced, statements, setup_errors, cpu_ns, server_ns, digest, oracles, ..
+            outcomes,
+            messages,
+            replaced,
+            statements,
+            setup_errors,
+            cpu_ns,
+            server_ns,
+            digest,
+            oracles,
+            plans,
+            ..
         } = stats;
         Self {
             verdict,
@@ -450,6 +464,8 @@ impl<'a> CampaignJson<'a> {
             reasons: &outcomes.reasons,
             messages,
             replaced_databases: *replaced,
+            plans_read: plans.read,
+            plans_different: plans.different.len(),
             oracles,
             cases_per_cpu_second: stats.cases_per_cpu_second(),
             engine_share: stats.engine_share(),

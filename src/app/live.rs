@@ -1,11 +1,12 @@
 //! What a hunt says goes to the store while it runs: its version, its sums, its findings. Who asks there for its end is
 //! heard.
 
+use crate::app::corpus::note_verdicts;
 use crate::clock;
 use crate::hunt::protocol::Ready;
 use crate::hunt::stats::Stats;
 use crate::hunt::supervisor::Progress;
-use crate::store::{CampaignRow, SampleRow, Store, StoreError};
+use crate::store::{Build, CampaignRow, SampleRow, Store, StoreError};
 use crate::triage::finding::{self, Finding, FoundReport};
 use crate::triage::known::{self, KnownBug};
 use serde_json::json;
@@ -73,9 +74,18 @@ impl Known {
     }
 }
 
+/// Where a hunt is.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Its target.
+    pub dbms: String,
+    /// Where its caches are.
+    pub data_dir: PathBuf,
+}
+
 /// What a hunt says.
 enum Told {
-    Ready(String),
+    Ready { version: String, build_id: String },
     Sums(SampleRow),
     Found(PathBuf),
 }
@@ -104,7 +114,8 @@ fn int(number: u64) -> i64 {
 
 impl Progress for Reporter<'_> {
     fn ready(&mut self, ready: &Ready) {
-        let _ = self.tell.send(Told::Ready(ready.version.clone()));
+        let Ready { version, build_id, .. } = ready.clone();
+        let _ = self.tell.send(Told::Ready { version, build_id });
         self.shown.ready(ready);
     }
 
@@ -124,6 +135,7 @@ impl Progress for Reporter<'_> {
             warning: int(outcomes.warning),
             fail: int(outcomes.fail),
             findings: i64::try_from(findings).unwrap_or(i64::MAX),
+            plans: i64::try_from(stats.plans.different.len()).unwrap_or(i64::MAX),
         }));
     }
 
@@ -156,6 +168,7 @@ pub struct Recorded {
 pub async fn record(
     store: Store,
     campaign: Campaign,
+    place: Place,
     Heard(mut told): Heard,
     stop: mpsc::Sender<()>,
     known: Known,
@@ -165,9 +178,14 @@ pub async fn record(
     let (mut next_sample, mut cases) = (0.0, None);
     while let Some(told) = told.recv().await {
         let stored = match (told, recorded.campaign) {
-            (Told::Ready(version), _) => match campaign.open(&store, &version).await {
+            (Told::Ready { version, build_id }, _) => match campaign.open(&store, &version).await {
                 Ok(open) => {
                     recorded.campaign = Some(open);
+                    // Its snippets are validated by now.
+                    let build = Build { dbms: &place.dbms, version: &version, build_id: &build_id };
+                    if let Err(error) = note_verdicts(&store, &build, &place.data_dir).await {
+                        tracing::warn!(campaign = open.0, error = format!("{error:#}"), "verdicts are not stored");
+                    }
                     store.campaign_ready(open.0, &version).await
                 }
                 Err(error) => Err(error),
@@ -197,7 +215,7 @@ pub async fn record(
                 cases = Some(sample.cases);
                 let SampleRow { pass, skipped, warning, fail, .. } = sample;
                 let summary = json!({
-                    "cases": sample.cases, "statements": sample.statements,
+                    "cases": sample.cases, "statements": sample.statements, "plans_different": sample.plans,
                     "outcomes": { "pass": pass, "skipped": skipped, "warning": warning, "fail": fail },
                 });
                 store.campaign_progress(id, &sample, &summary, keep).await.map(|state| {

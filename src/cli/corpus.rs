@@ -6,7 +6,7 @@ use super::{Common, FOUND, StoreArgs, TARGETS, printable};
 use crate::app::corpus::{Environment, LearnRequest, Learner, coverage, learn, shelf};
 use crate::catalogue;
 use crate::config::file_config;
-use crate::store::{SnippetRow, Store};
+use crate::store::{SnippetFilter, SnippetRow, Store};
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -209,8 +209,9 @@ pub(super) fn run(args: CorpusArgs) -> anyhow::Result<ExitCode> {
         }),
         CorpusCommand::List { dialect, words, disabled, json, store, common } => {
             with_store(&store, &common, async |store| {
-                let disabled = disabled.then_some(true);
-                for row in shelf::list(store, dialect.as_deref(), words.as_deref(), disabled).await? {
+                let filter =
+                    SnippetFilter { dialect, words, disabled: disabled.then_some(true), ..SnippetFilter::default() };
+                for row in shelf::list(store, &filter).await? {
                     if json {
                         println!("{}", serde_json::to_string(&row)?);
                     } else {

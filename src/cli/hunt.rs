@@ -363,7 +363,7 @@ struct Display(ProgressLine);
 
 impl Progress for Display {
     fn ready(&mut self, ready: &Ready) {
-        let Ready { version, classes, snippets, assumed, notes: _ } = ready;
+        let Ready { version, classes, snippets, assumed, build_id: _, notes: _ } = ready;
         let assumed = if *assumed > 0 { format!(", {assumed} members without a proof") } else { String::new() };
         self.0.say(&format!("version {version}: {classes} classes{assumed}, {snippets} corpus snippets"));
     }

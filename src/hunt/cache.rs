@@ -38,6 +38,11 @@ impl Places {
         Self { shared: data_dir.join("cache"), own: own.map(Path::to_owned), notes: Vec::new() }
     }
 
+    /// What a file for all hunts holds now; nothing if it is not there.
+    pub(super) fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.shared.join(name)).unwrap_or_default()
+    }
+
     /// Opens a file, making it if it is not there.
     pub(super) fn open(&mut self, name: &str) -> CacheFile {
         let path = self.shared.join(name);

@@ -177,7 +177,7 @@ impl Executor {
         if finding.kind == FindingKind::WrongResult {
             let rows: Vec<_> = finding.queries.iter().map(|query| query.result.clone()).collect();
             for query in &mut finding.queries {
-                query.plan = interpret::plan(connection, &profile, &query.step, &|at| rows.get(at)?.rows());
+                query.plan = interpret::plan(connection, &profile, &query.step, &|at| rows.get(at)?.rows()).ok();
             }
         }
     }

@@ -28,7 +28,7 @@ use crate::triage::known::KnownBug;
 use crate::triage::reduce::Part;
 use std::collections::HashMap;
 use std::fs;
-use std::hash::{DefaultHasher, Hasher as _};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -97,6 +97,9 @@ enum Setup {
     /// The engine reported that it is broken.
     Broken,
 }
+
+/// One case of so many is asked for a plan.
+const PLAN_EVERY: u32 = 16;
 
 /// How often it is reported what cases were made of.
 const TELL_USES_EVERY: Duration = Duration::from_millis(500);
@@ -201,6 +204,7 @@ impl Executor {
     pub fn ready(&self) -> Report {
         Report::Ready(Ready {
             version: self.session.version.clone(),
+            build_id: self.session.build_id.clone(),
             classes: self.session.oracles.classes().len(),
             snippets: self.session.snippets,
             assumed: self.session.assumed,
@@ -414,6 +418,9 @@ impl Executor {
         match setup {
             Setup::Usable => {
                 let outcome = self.run_case(tested, report)?;
+                if outcome == Outcome::Pass && at.case.is_multiple_of(PLAN_EVERY) {
+                    self.note_plan(tested);
+                }
                 self.note_uses(tested, &outcome);
                 self.learn(tested, report)?;
                 Ok(outcome)
@@ -469,6 +476,35 @@ impl Executor {
             (None, Compared::Nothing) => Ok(Outcome::Skipped("nothing to compare with".to_owned())),
             (None, Compared::Differs) => self.examine(tested, Trigger::Difference, report),
             (None, Compared::Holds) => Ok(Outcome::Pass),
+        }
+    }
+
+    /// Asks for the plan of a query of a case that passed: one that changes nothing, and is run as it is.
+    fn note_plan(&mut self, tested: Tested) {
+        let Tested { program, at, .. } = tested;
+        let is_plain = |step: &Step| {
+            let alone = step.before.is_empty() && step.after.is_empty() && step.switch.is_none();
+            alone && !step.undone && step.evaluation.is_none()
+        };
+        let plain: Vec<usize> = self.ran.iter().copied().filter(|step| is_plain(&program.steps()[*step])).collect();
+        let turn = (at.case / PLAN_EVERY) as usize + usize::try_from(at.block).unwrap_or_default();
+        let Some(number) = turn.checked_rem(plain.len()).map(|turn| plain[turn]) else { return };
+        self.recorder.note(at.block, u64::from(at.case), number as u64);
+        let rows = std::mem::take(&mut self.rows);
+        let profile = self.session.profile.clone();
+        let step = &program.steps()[number];
+        let plan = self.timed(|s| {
+            interpret::plan(s.connection.as_mut(), &profile, step, &|earlier| rows.get(earlier)?.as_deref())
+        });
+        self.rows = rows;
+        match plan {
+            Ok(plan) => {
+                let mut hash = DefaultHasher::new();
+                plan.hash(&mut hash);
+                self.stats.plans.note(hash.finish());
+            }
+            // The database is made again, and the engine reached again.
+            Err(error) => self.replaced |= interpret::ends_the_engine(&error),
         }
     }
 

@@ -110,6 +110,8 @@ pub enum Report {
 pub struct Ready {
     /// The engine's version.
     pub version: String,
+    /// What tells the engine's build from others.
+    pub build_id: String,
     /// Classes that run here.
     pub classes: usize,
     /// Snippets that hold here.

@@ -522,11 +522,34 @@ struct CacheLine {
     verdict: Option<SnippetVerdict>,
 }
 
-fn cache_name(target: &Target, builds: [&str; 2], setup: &[String]) -> String {
+fn cache_name(target: &Target, build_id: &str, profile: &Profile) -> String {
     let (target, version) = (target.to_string(), validate::VERSION.to_string());
-    let texts = [env!("CARGO_PKG_VERSION"), &version, &target].into_iter().chain(builds);
-    let all = texts.chain(setup.iter().map(String::as_str));
+    let setup = validate::setup(profile);
+    let texts = [env!("CARGO_PKG_VERSION"), &version, &target, build_id, &profile.digest];
+    let all = texts.into_iter().chain(setup.iter().map(String::as_str));
     format!("snippets-{}.jsonl", keyed(&all.collect::<Vec<_>>()))
+}
+
+/// Verdicts by the keys of snippets.
+pub type Verdicts = HashMap<String, SnippetVerdict>;
+
+/// The verdicts of a cache, and how often each snippet was begun with.
+fn read_verdicts(text: &str) -> (Verdicts, HashMap<String, usize>) {
+    let (mut verdicts, mut starts) = (Verdicts::new(), HashMap::<String, usize>::new());
+    // A line cut off by a kill does not parse; its snippet was started before.
+    for CacheLine { snippet, verdict } in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+        match verdict {
+            Some(known) => _ = verdicts.insert(snippet, known),
+            None => *starts.entry(snippet).or_default() += 1,
+        }
+    }
+    (verdicts, starts)
+}
+
+/// What hunts found of snippets on a build of a target, by the snippets' keys, as far as the cache has it.
+pub fn known_verdicts(target: &Target, data_dir: &Path, build_id: &str, profile: &Profile) -> Verdicts {
+    let bytes = Places::new(data_dir, None).read(&cache_name(target, build_id, profile));
+    read_verdicts(&String::from_utf8_lossy(&bytes)).0
 }
 
 /// The snippets of a hunt, of those that there are: the working set.
@@ -583,17 +606,8 @@ fn validated(
     refused: &mut BTreeMap<String, usize>,
     broken: &mut Vec<Breakage>,
 ) -> Corpus {
-    let setup = validate::setup(profile);
-    let mut cache = places.open(&cache_name(target, [&connection.build_id(), &profile.digest], &setup));
-    let mut verdicts: HashMap<String, SnippetVerdict> = HashMap::new();
-    let mut starts: HashMap<String, usize> = HashMap::new();
-    // A line cut off by a kill does not parse; its snippet was started before.
-    for CacheLine { snippet, verdict } in cache.text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
-        match verdict {
-            Some(known) => _ = verdicts.insert(snippet, known),
-            None => *starts.entry(snippet).or_default() += 1,
-        }
-    }
+    let mut cache = places.open(&cache_name(target, &connection.build_id(), profile));
+    let (mut verdicts, starts) = read_verdicts(&cache.text);
     let mut judge = Judge::new(connection, profile);
     let mut corpus = Corpus::default();
     for snippet in snippets {

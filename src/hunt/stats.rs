@@ -2,7 +2,7 @@
 
 use crate::sql::error::in_general;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How a test case ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,6 +170,42 @@ pub struct Stats {
     pub oracles: BTreeMap<String, OracleStats>,
     /// The sum of a hash of every case's statements, the same for the same cases in any order.
     pub digest: u64,
+    /// The plans that were met.
+    #[serde(default)]
+    pub plans: Plans,
+}
+
+/// Plans that are told apart in one campaign; beyond them, other ones are not counted.
+pub const PLANS_MAX: usize = 50_000;
+
+/// The plans by which an engine runs queries, of those cases whose plan was asked for. When hardly any is new, a campaign
+/// does what it has done before.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plans {
+    /// How many queries an engine was asked for.
+    pub read: u64,
+    /// Hashes of those that differ.
+    pub different: BTreeSet<u64>,
+}
+
+impl Plans {
+    /// Counts a plan, by its hash.
+    pub fn note(&mut self, plan: u64) {
+        self.read += 1;
+        self.add_one(plan);
+    }
+
+    fn add_one(&mut self, plan: u64) {
+        if self.different.len() < PLANS_MAX {
+            self.different.insert(plan);
+        }
+    }
+
+    /// Adds what another met.
+    fn add(&mut self, other: &Self) {
+        self.read += other.read;
+        other.different.iter().for_each(|plan| self.add_one(*plan));
+    }
 }
 
 impl Stats {
@@ -196,6 +232,7 @@ impl Stats {
             self.oracles.entry(name.clone()).or_default().add(other);
         }
         self.digest = self.digest.wrapping_add(other.digest);
+        self.plans.add(&other.plans);
     }
 
     /// The share of the loop's time spent inside the engine, from 0 to 1, but for cases that failed.
@@ -233,6 +270,19 @@ mod tests {
         let is = |share: f64, expect: f64| (share - expect).abs() < 1e-9;
         assert!(is(stats.engine_share(), 0.5) && is(stats.failures_share(), 0.4), "{stats:?}");
         assert!(Stats::default().engine_share().abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn a_plan_is_new_once_up_to_a_limit() {
+        let mut all = Plans::default();
+        for plans in [[1, 2, 1], [2, 3, 3]] {
+            let mut of_one = Plans::default();
+            plans.into_iter().for_each(|plan| of_one.note(plan));
+            all.add(&of_one);
+        }
+        assert_eq!((all.read, all.different.len()), (6, 3));
+        (0..PLANS_MAX as u64 + 9).for_each(|plan| all.note(plan));
+        assert_eq!((all.read, all.different.len()), (PLANS_MAX as u64 + 15, PLANS_MAX));
     }
 
     #[test]

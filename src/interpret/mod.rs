@@ -81,15 +81,20 @@ pub fn hash(
     Ok(BagHash::of(&rows(connection, profile, step, earlier)?))
 }
 
-/// The plan by which the engine would run a step's query; `None` where it does not say.
-pub fn plan(connection: &mut dyn Connection, profile: &Profile, step: &Step, earlier: Rows) -> Option<PlanTree> {
+/// The plan by which the engine would run a step's query; an error where it does not say.
+pub fn plan(
+    connection: &mut dyn Connection,
+    profile: &Profile,
+    step: &Step,
+    earlier: Rows,
+) -> Result<PlanTree, EngineError> {
     if step.evaluation.is_some() {
-        return None;
+        return Err(EngineError::new(ErrorClass::Unsupported, "it is computed, not run"));
     }
     let explained = around(connection, profile, step, earlier, |connection, sql, _| {
         connection.rows_bound(&plan::explain(profile, sql), &step.parameters)
-    });
-    Some(plan::read(profile.wire, &explained.ok()?))
+    })?;
+    Ok(plan::read(profile.wire, &explained))
 }
 
 /// Runs what stands before a step's query, gives the query to `work`, and runs what stands after it.

@@ -87,6 +87,8 @@ pub struct SampleRow {
     pub fail: i64,
     /// Findings that were kept.
     pub findings: i64,
+    /// Plans that were met and differ, of the few queries whose plan was asked for.
+    pub plans: i64,
 }
 
 /// A campaign that somebody starts.
@@ -228,11 +230,11 @@ impl Store {
         )
         .fetch_one(&mut *tx)
         .await?;
-        let SampleRow { seconds, cases, statements, pass, skipped, warning, fail, findings } = *sample;
+        let SampleRow { seconds, cases, statements, pass, skipped, warning, fail, findings, plans } = *sample;
         if keep {
             sqlx::query!(
-                "INSERT INTO sample (campaign_id, seconds, cases, statements, pass, skipped, warning, fail, findings)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (campaign_id, seconds) DO NOTHING",
+                "INSERT INTO sample (campaign_id, seconds, cases, statements, pass, skipped, warning, fail, findings, plans)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (campaign_id, seconds) DO NOTHING",
                 id,
                 seconds,
                 cases,
@@ -241,7 +243,8 @@ impl Store {
                 skipped,
                 warning,
                 fail,
-                findings
+                findings,
+                plans
             )
             .execute(&mut *tx)
             .await?;
@@ -372,7 +375,7 @@ impl Store {
     pub async fn sample_page(&self, id: i64, after: Option<f64>, limit: i64) -> Result<Vec<SampleRow>, StoreError> {
         let rows = sqlx::query_as!(
             SampleRow,
-            "SELECT seconds, cases, statements, pass, skipped, warning, fail, findings FROM sample
+            "SELECT seconds, cases, statements, pass, skipped, warning, fail, findings, plans FROM sample
              WHERE campaign_id = $1 AND ($2::float8 IS NULL OR seconds > $2) ORDER BY seconds LIMIT $3",
             id,
             after,

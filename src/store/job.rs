@@ -1,4 +1,4 @@
-//! What a service does for somebody beside hunting: proofs, bisections, installations.
+//! What a service does for somebody beside hunting: proofs, bisections, installations, looks at what hunts reached.
 
 use super::audit::Change;
 use super::event::emit;
@@ -13,9 +13,9 @@ use utoipa::ToSchema;
 pub struct JobRow {
     /// Its number.
     pub id: i64,
-    /// `prove`, `bisect` or `install`.
+    /// `prove`, `bisect`, `install` or `cover`.
     pub kind: String,
-    /// What it is about: a class, a bug, an engine's version.
+    /// What it is about: a class, a bug, an engine's version, a target.
     pub subject: String,
     /// `waiting` (nobody can do it yet), `running`, `done` or `failed`.
     pub state: String,
@@ -176,6 +176,18 @@ impl Store {
             limit
         );
         Ok(rows.fetch_all(&self.pool).await?)
+    }
+
+    /// The last job of a kind about something.
+    pub async fn job_last(&self, kind: &str, subject: &str) -> Result<Option<JobRow>, StoreError> {
+        let row = sqlx::query_as!(
+            JobRow,
+            r#"SELECT id, kind, subject, state, asked_by, message, result, utc(created) AS "created!", utc(ended) AS ended
+               FROM job WHERE kind = $1 AND subject = $2 ORDER BY id DESC LIMIT 1"#,
+            kind,
+            subject
+        );
+        Ok(row.fetch_optional(&self.pool).await?)
     }
 
     /// A job.

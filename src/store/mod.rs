@@ -15,6 +15,7 @@ mod bug;
 mod campaign;
 mod class;
 mod cluster;
+mod coverage;
 mod discovery;
 mod event;
 mod group;
@@ -30,6 +31,7 @@ pub use browse::{
 pub use bug::{BugChange, BugDetail, BugFilter, BugLine, BugState, FindingFilter, FindingLine, NoteRow};
 pub use campaign::{CampaignDetail, CampaignLine, CampaignRow, NewCampaign, OpenCampaign, SampleRow, Started};
 pub use class::{CheckedBy, ClassState, ClassSummary, NewClass, NewProof, PutOutcome, StoredClass};
+pub use coverage::{CoverageLine, CoverageRow};
 pub use discovery::{
     CandidateRow, CandidateTotal, CandidateVerdict, Costs, ExchangeOutcome, ExchangeRow, Run, RunClass, SeedRow,
     StepRow, Stored, Tally,
@@ -39,7 +41,7 @@ pub use event::{EventListener, EventRow};
 pub use group::{Merge, Split};
 pub use job::{JobRow, NewJob};
 pub use review::{ClassDetail, ClassFilter, ClassLine, QueuedClass, Withdrawal};
-pub use snippet::{Build, Provenance, SnippetRow, ValidationRow};
+pub use snippet::{Build, Provenance, SnippetFilter, SnippetRow, ValidationRow};
 pub use token::TokenRow;
 
 use crate::clock;

@@ -23,14 +23,33 @@ pub struct SnippetRow {
     pub origin: String,
     /// Why no campaign uses it; null for one that may be used.
     pub disabled: Option<String>,
+    /// Builds of engines that were seen to take it.
+    pub taken: i64,
+    /// Builds of engines that were seen to refuse it, or to contradict what it must be.
+    pub refused: i64,
     /// Counts its changes.
     pub revision: i64,
     /// When it came (RFC 3339, UTC).
     pub created: String,
 }
 
+/// Which snippets are wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SnippetFilter {
+    /// Of a dialect.
+    pub dialect: Option<String>,
+    /// `expression` or `table`.
+    pub kind: Option<String>,
+    /// Words, all of which are in it.
+    pub words: Option<String>,
+    /// Only those that are disabled, or only the others.
+    pub disabled: Option<bool>,
+    /// Only those that a build refused, or only those that none did.
+    pub refused: Option<bool>,
+}
+
 /// Where snippets are from.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Provenance {
     /// In a few words.
     pub origin: String,
@@ -56,7 +75,7 @@ pub struct Build<'a> {
 }
 
 /// What a build was seen to make of a snippet.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ValidationRow {
     /// The target.
     pub dbms: String,
@@ -67,7 +86,10 @@ pub struct ValidationRow {
     /// Whether it may be used there.
     pub valid: bool,
     /// Its claims as they were read back, or why it may not be used.
+    #[schema(value_type = Object)]
     pub verdict: Value,
+    /// When it was seen last (RFC 3339, UTC).
+    pub validated: String,
 }
 
 impl Store {
@@ -160,7 +182,8 @@ impl Store {
     pub async fn snippet_validations(&self, id: i64) -> Result<Vec<ValidationRow>, StoreError> {
         let rows = sqlx::query_as!(
             ValidationRow,
-            "SELECT dbms, version, build_id, valid, verdict FROM snippet_validation WHERE snippet_id = $1 ORDER BY validated",
+            r#"SELECT dbms, version, build_id, valid, verdict, utc(validated) AS "validated!" FROM snippet_validation
+               WHERE snippet_id = $1 ORDER BY dbms, snippet_validation.validated"#,
             id
         );
         Ok(rows.fetch_all(&self.pool).await?)
@@ -169,24 +192,32 @@ impl Store {
     /// Snippets in the order in which they came, after one.
     pub async fn snippet_page(
         &self,
-        dialect: Option<&str>,
-        words: Option<&str>,
-        disabled: Option<bool>,
+        filter: &SnippetFilter,
         after: Option<i64>,
         limit: i64,
     ) -> Result<Vec<SnippetRow>, StoreError> {
+        let SnippetFilter { dialect, kind, words, disabled, refused } = filter;
         let rows = sqlx::query_as!(
             SnippetRow,
-            r#"SELECT id, dialect, kind, sql, origin, disabled, revision, utc(created) AS "created!" FROM snippet
+            r#"SELECT id, dialect, kind, sql, origin, disabled, seen.taken AS "taken!", seen.refused AS "refused!", revision,
+                   utc(created) AS "created!"
+               FROM snippet CROSS JOIN LATERAL (
+                   SELECT count(*) FILTER (WHERE valid) AS taken, count(*) FILTER (WHERE NOT valid) AS refused
+                   FROM snippet_validation WHERE snippet_id = id) AS seen
                WHERE ($1::text IS NULL OR dialect = $1)
                    AND ($2::text IS NULL OR words(sql) @@ plainto_tsquery('simple', plain_words($2)))
                    AND ($3::bool IS NULL OR (disabled IS NOT NULL) = $3) AND ($4::bigint IS NULL OR id > $4)
+                   AND ($6::text IS NULL OR kind = $6)
+                   AND ($7::bool IS NULL OR EXISTS (
+                       SELECT FROM snippet_validation WHERE snippet_id = id AND NOT valid) = $7)
                ORDER BY id LIMIT $5"#,
-            dialect,
-            words,
-            disabled,
+            dialect.as_deref(),
+            words.as_deref(),
+            *disabled,
             after,
-            limit
+            limit,
+            kind.as_deref(),
+            *refused
         );
         Ok(rows.fetch_all(&self.pool).await?)
     }
@@ -195,7 +226,12 @@ impl Store {
     pub async fn snippet_fetch(&self, id: i64) -> Result<Option<SnippetRow>, StoreError> {
         let row = sqlx::query_as!(
             SnippetRow,
-            r#"SELECT id, dialect, kind, sql, origin, disabled, revision, utc(created) AS "created!" FROM snippet WHERE id = $1"#,
+            r#"SELECT id, dialect, kind, sql, origin, disabled, seen.taken AS "taken!", seen.refused AS "refused!", revision,
+                   utc(created) AS "created!"
+               FROM snippet CROSS JOIN LATERAL (
+                   SELECT count(*) FILTER (WHERE valid) AS taken, count(*) FILTER (WHERE NOT valid) AS refused
+                   FROM snippet_validation WHERE snippet_id = id) AS seen
+               WHERE id = $1"#,
             id
         );
         Ok(row.fetch_optional(&self.pool).await?)

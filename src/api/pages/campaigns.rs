@@ -1,13 +1,14 @@
 //! Campaigns: starting one, watching it, stopping it.
 
 use super::view::chart::{Chart, rate};
-use super::{Sent, Visit, go, link, page_key};
+use super::{Sent, Visit, go, link, page_key, segment};
 use crate::api::Shared;
 use crate::api::browse;
 use crate::api::campaigns::{self, CampaignQuery, CampaignRequest, ClassesOf};
 use crate::api::extract::{Filled, Path};
 use crate::api::findings::{self, FindingQuery};
 use crate::api::problem::{Kind, Problem};
+use crate::hunt::stats::PLANS_MAX;
 use crate::oracle;
 use crate::store::{CampaignDetail, SampleRow};
 use axum::extract::State;
@@ -35,14 +36,14 @@ const PLANTED: [(&str, &str); 3] = [
 
 /// Targets to choose from.
 #[derive(Serialize)]
-struct Group {
+pub(super) struct Group {
     label: String,
     /// As it is sent, and as it is shown.
-    options: Vec<(String, String)>,
+    pub(super) options: Vec<(String, String)>,
 }
 
 /// The engines that are here.
-async fn targets(service: &Shared) -> Result<Vec<Group>, Problem> {
+pub(super) async fn targets(service: &Shared) -> Result<Vec<Group>, Problem> {
     let engines = {
         let service = service.clone();
         tokio::task::spawn_blocking(move || browse::engines(&service)).await.map_err(anyhow::Error::from)??
@@ -161,6 +162,7 @@ async fn progress(service: &Shared, campaign: &CampaignDetail) -> Result<Value, 
     let last = samples.last().copied().unwrap_or_else(|| sums(&campaign.summary));
     Ok(context! {
         campaign => Serde(campaign), findings => Serde(findings), charts => Serde(charts(&samples)), last => Serde(last),
+        plans_max => PLANS_MAX,
     })
 }
 
@@ -174,6 +176,7 @@ fn sums(summary: &serde_json::Value) -> SampleRow {
         skipped: number("/outcomes/skipped"),
         warning: number("/outcomes/warning"),
         fail: number("/outcomes/fail"),
+        plans: number("/plans_different"),
         ..SampleRow::default()
     }
 }
@@ -183,11 +186,13 @@ fn charts(samples: &[SampleRow]) -> Vec<Chart> {
     #[expect(clippy::cast_precision_loss, reason = "counts to be drawn")]
     let line = |value: fn(&SampleRow) -> i64| -> Vec<f64> { samples.iter().map(|s| value(s) as f64).collect() };
     let cases = line(|s| s.cases);
+    let per_minute = |sums: &[f64]| rate(&seconds, sums).into_iter().map(|rate| 60.0 * rate).collect::<Vec<_>>();
     let outcomes =
         [("skipped", line(|s| s.skipped)), ("worth a look", line(|s| s.warning)), ("failed", line(|s| s.fail))];
     let all = [
         Chart::new("cases", "Cases per second", &seconds, &[("cases", rate(&seconds, &cases))], false),
         Chart::new("outcomes", "Outcomes other than passed", &seconds, &outcomes, true),
+        Chart::new("plans", "New plans per minute", &seconds, &[("new plans", per_minute(&line(|s| s.plans)))], false),
         Chart::new("findings", "Findings", &seconds, &[("findings", line(|s| s.findings))], true),
     ];
     all.into_iter().flatten().collect()
@@ -217,7 +222,9 @@ pub(super) async fn campaign(
     };
     reasons.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     reasons.truncate(REASONS_MAX);
-    visit.page(&service, "campaign.html", context! { spec, reasons, ..progress })
+    let covered = service.store.coverage_fetch(&campaign.line.dbms).await?;
+    let coverage = covered.map(|_| format!("/coverage/{}", segment(&campaign.line.dbms)));
+    visit.page(&service, "campaign.html", context! { spec, reasons, coverage, ..progress })
 }
 
 fn is_nothing(value: &serde_json::Value) -> bool {

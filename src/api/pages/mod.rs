@@ -24,6 +24,8 @@ mod audit;
 mod bugs;
 mod campaigns;
 mod catalogue;
+mod coverage;
+mod description;
 mod discoveries;
 mod engines;
 mod login;
@@ -89,7 +91,10 @@ pub(super) fn router() -> Router<Shared> {
         .route("/engines", get(engines::list).post(engines::install))
         .route("/transfer", get(transfer::show).post(transfer::import).layer(DefaultBodyLimit::max(FILE_BYTES_MAX)))
         .route("/snippets", get(snippets::list))
-        .route("/snippets/{id}", post(snippets::decide))
+        .route("/snippets/{id}", get(snippets::detail).post(snippets::decide))
+        .route("/coverage", get(coverage::list).post(coverage::look))
+        .route("/coverage/{dbms}", get(coverage::detail))
+        .route("/api", get(description::page))
         .route("/audit", get(audit::list))
         .route("/theme", post(theme::choose))
         .route("/login", get(login::form).post(login::enter))

@@ -1,5 +1,6 @@
-//! Snippets: which expressions campaigns of the store fill placeholders with, and which they leave out.
+//! Snippets: what campaigns of the store fill placeholders with, what they leave out, and what engines make of each.
 
+use super::view::verdict;
 use super::{Sent, Visit, go, link};
 use crate::api::Shared;
 use crate::api::browse::{self, SnippetQuery};
@@ -9,8 +10,8 @@ use crate::api::problem::Problem;
 use crate::catalogue;
 use axum::extract::State;
 use axum::response::Response;
-use minijinja::context;
 use minijinja::value::Serde;
+use minijinja::{Value, context};
 use serde::Deserialize;
 
 pub(super) async fn list(
@@ -19,15 +20,33 @@ pub(super) async fn list(
     Filled(query): Filled<SnippetQuery>,
 ) -> Result<Response, Problem> {
     let page = browse::snippets(&service, &query).await?;
-    let (q, dialect) = (query.q.unwrap_or_default(), query.dialect.unwrap_or_default());
-    let disabled = query.disabled.map(|yes| yes.to_string()).unwrap_or_default();
-    let asked = [("q", q.as_str()), ("dialect", dialect.as_str()), ("disabled", disabled.as_str())];
+    let yes = |asked: Option<bool>| asked.map(|yes| yes.to_string()).unwrap_or_default();
+    let asked = [
+        ("q", query.q.unwrap_or_default()),
+        ("dialect", query.dialect.unwrap_or_default()),
+        ("kind", query.kind.unwrap_or_default()),
+        ("disabled", yes(query.disabled)),
+        ("refused", yes(query.refused)),
+    ];
     let next = page.next.as_deref().map(|cursor| {
-        let all: Vec<(&str, &str)> = asked.into_iter().chain([("cursor", cursor)]).collect();
+        let mut all: Vec<(&str, &str)> = asked.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        all.push(("cursor", cursor));
         link("/snippets", &all)
     });
+    let asked = Value::from_pairs(asked.into_iter().map(|(name, value)| (name, Value::from(value))));
     let dialects = catalogue::snippet_dialects();
-    visit.page(&service, "snippets.html", context! { page => Serde(&page), q, dialect, disabled, dialects, next })
+    visit.page(&service, "snippets.html", context! { page => Serde(&page), asked, dialects, next })
+}
+
+/// A snippet.
+pub(super) async fn detail(
+    State(service): State<Shared>,
+    visit: Visit,
+    Path(id): Path<i64>,
+) -> Result<Response, Problem> {
+    let snippet = browse::snippet(&service, id).await?;
+    let words: Vec<Vec<String>> = snippet.validations.iter().map(|one| verdict::words(&one.verdict)).collect();
+    visit.page(&service, "snippet.html", context! { snippet => Serde(&snippet), words })
 }
 
 /// What somebody says of a snippet, as it was at a revision: not to be used, for a reason, or to be used again.

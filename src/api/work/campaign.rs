@@ -3,6 +3,7 @@
 
 use super::super::Shared;
 use super::super::campaigns::{CampaignRequest, ClassesOf};
+use super::super::coverage;
 use super::caught;
 use crate::app::campaign::{self, Demands, KnownSources};
 use crate::app::live::Known;
@@ -90,7 +91,7 @@ const AGAIN_MS: u64 = 5_000;
 
 async fn run(service: Shared, begin: Begin) {
     service.metrics.campaigns.inc();
-    let (id, dir) = (begin.id, begin.dir(&service.data_dir));
+    let (id, dir, dbms) = (begin.id, begin.dir(&service.data_dir), begin.request.dbms.clone());
     let lists = begin.lists(&dir);
     let ended = if begin.stopping {
         Ended::Done(Done { state: "stopped", error: None, summary: None, seconds: None })
@@ -106,7 +107,7 @@ async fn run(service: Shared, begin: Begin) {
     let mut ending = service.ending.clone();
     loop {
         let stored = service.store.campaign_end(id, state, error.as_deref(), summary.as_ref(), seconds).await;
-        let Err(error) = stored else { return };
+        let Err(error) = stored else { break };
         let is_away = error.is_away();
         // It runs on in the store, and the next start ends it.
         tracing::error!(campaign = id, error = format!("{:#}", anyhow::Error::from(error)), "its end is not stored");
@@ -117,6 +118,9 @@ async fn run(service: Shared, begin: Begin) {
             () = tokio::time::sleep(Duration::from_millis(AGAIN_MS)) => {}
             _ = ending.wait_for(|ending| *ending) => return,
         }
+    }
+    if seconds.is_some() {
+        coverage::ask_after(&service, &dbms, id).await;
     }
 }
 
@@ -154,12 +158,13 @@ async fn hunt(service: &Shared, begin: Begin, out_dir: &Path, lists: Known) -> E
     let mut log = Log;
     let (mut reporter, heard) = live::hear(&mut log);
     let row = live::Campaign::Known { id: begin.id, before: begin.seconds };
+    let place = live::Place { dbms: begin.request.dbms.clone(), data_dir: service.data_dir.clone() };
     let counting = service.clone();
     let count = move |cases, findings| {
         counting.metrics.cases.inc_by(cases);
         counting.metrics.findings.inc_by(findings);
     };
-    let recorder = tokio::spawn(live::record(service.store.clone(), row, heard, stop.clone(), lists, count));
+    let recorder = tokio::spawn(live::record(service.store.clone(), row, place, heard, stop.clone(), lists, count));
     let mut ending = service.ending.clone();
     let stop_at_end = async {
         // The sender is dropped with the service only.

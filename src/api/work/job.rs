@@ -1,7 +1,8 @@
-//! Jobs, one after the other: proofs, bisections, installations.
+//! Jobs, one after the other: proofs, bisections, installations, looks at what hunts reached.
 
 use super::super::Shared;
 use super::caught;
+use crate::app::corpus::{self, Kind};
 use crate::app::import::{self, ImportError, Workshop};
 use crate::app::{Progress, cores, engine, finding};
 use crate::clock;
@@ -63,6 +64,7 @@ async fn perform(service: &Shared, job: &JobRow) {
             "prove" => prove(service, job, &mut progress).await,
             "bisect" => bisect(service, job, &mut progress).await,
             "install" => install(service, &job.subject, &mut progress).await,
+            "cover" => cover(service, &job.subject).await,
             other => Err(anyhow!("nobody knows how to {other}")),
         }
     };
@@ -156,4 +158,14 @@ async fn install(service: &Shared, subject: &str, progress: &mut dyn Progress) -
     let (name, version) = subject.split_once('@').context("no version of an engine")?;
     engine::install(&service.data_dir, name, version, progress).await?;
     Ok(Outcome::Done(format!("{subject} is installed"), json!({ "engine": name, "version": version })))
+}
+
+/// Asks an engine for its features, and notes which of them hunts reached.
+async fn cover(service: &Shared, dbms: &str) -> anyhow::Result<Outcome> {
+    let reached = corpus::coverage(dbms, &service.data_dir, Some(&service.store)).await?;
+    let (counts, all) = (reached.counts(), serde_json::to_value(&reached)?);
+    service.store.coverage_put(dbms, &reached.dialect, &reached.version, &counts, &all).await?;
+    let of = |kind: &Kind| format!("{} of {}", kind.used, kind.known);
+    let message = format!("hunts reached {} functions and {} clauses", of(&reached.functions), of(&reached.clauses));
+    Ok(Outcome::Done(message, counts))
 }

@@ -2,19 +2,21 @@
 
 use super::engine::Engine;
 use super::learn::read_features;
-use crate::catalogue::{self, SnippetLine};
+use crate::catalogue;
 use crate::corpus::features::{FeatureKind, Named};
-use crate::digest::Digest;
 use crate::hunt::uses::{self, Used};
-use crate::sql::snippet::SnippetKind;
 use crate::store::Store;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
+use utoipa::ToSchema;
 
 /// The features of one kind.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+#[schema(as = CoverageOfKind)]
 pub struct Kind {
     /// How many there are.
     pub known: usize,
@@ -31,10 +33,13 @@ pub struct Kind {
 }
 
 /// What of an engine was reached. The last line of `--json` is this object.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
 pub struct Coverage {
     /// The target.
     pub dbms: String,
+    /// Its dialect.
+    pub dialect: String,
     /// Its version.
     pub version: String,
     /// Functions of all kinds.
@@ -48,7 +53,27 @@ pub struct Coverage {
     /// Syntax.
     pub clauses: Kind,
     /// Snippets of the corpus by their origin: how many there are, and in how many cases that passed they were.
+    #[schema(value_type = Object)]
     pub origins: BTreeMap<String, (usize, u64)>,
+}
+
+impl Coverage {
+    /// The kinds of features, as they are named in JSON and to people.
+    pub fn kinds(&self) -> [(&'static str, &'static str, &Kind); 5] {
+        [
+            ("functions", "functions", &self.functions),
+            ("scalar_functions", "of these, deterministic scalar ones", &self.scalar_functions),
+            ("operators", "operators", &self.operators),
+            ("types", "types", &self.types),
+            ("clauses", "clauses", &self.clauses),
+        ]
+    }
+
+    /// The numbers of each kind, without names.
+    pub fn counts(&self) -> Value {
+        let of = |kind: &Kind| json!({ "known": kind.known, "used": kind.used, "in_corpus": kind.in_corpus });
+        self.kinds().into_iter().map(|(field, _, kind)| (field.to_owned(), of(kind))).collect()
+    }
 }
 
 /// What the hunts on a build have reached; of the snippets of the store, or of those that ship.
@@ -70,13 +95,11 @@ pub async fn coverage(dbms: &str, data_dir: &Path, store: Option<&Store>) -> any
             *passed.entry(named).or_default() += cases;
         }
     };
-    for SnippetLine { sql, kind, origin, .. } in &lines {
-        let name = if *kind == SnippetKind::Table { "table" } else { "expression" };
-        let key = Digest::of([name, sql]).hex(16);
-        let pass = counts.get(&Used::Snippet(key)).map_or(0, |cases| cases.pass);
-        let used = features.used(sql);
+    for line in &lines {
+        let pass = counts.get(&Used::Snippet(line.key())).map_or(0, |cases| cases.pass);
+        let used = features.used(&line.sql);
         in_corpus.extend(used.iter().cloned());
-        let of_origin = origins.entry(origin.clone()).or_default();
+        let of_origin = origins.entry(line.origin.clone()).or_default();
         of_origin.0 += 1;
         of_origin.1 += pass;
         add(used, pass);
@@ -88,8 +111,13 @@ pub async fn coverage(dbms: &str, data_dir: &Path, store: Option<&Store>) -> any
             Used::Snippet(_) => {}
         }
     }
-    let mut coverage =
-        Coverage { dbms: engine.name(), version: engine.version.clone(), origins, ..Coverage::default() };
+    let mut coverage = Coverage {
+        dbms: engine.name(),
+        dialect: profile.name.clone(),
+        version: engine.version.clone(),
+        origins,
+        ..Coverage::default()
+    };
     for (named, _) in features.all() {
         let kinds: Vec<&mut Kind> = match named.0 {
             FeatureKind::Function => vec![&mut coverage.functions, &mut coverage.scalar_functions],
@@ -123,13 +151,7 @@ const NAMES_SHOWN: usize = 40;
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} {}", self.dbms, self.version)?;
-        for (what, kind) in [
-            ("functions", &self.functions),
-            ("of these, deterministic scalar ones", &self.scalar_functions),
-            ("operators", &self.operators),
-            ("types", &self.types),
-            ("clauses", &self.clauses),
-        ] {
+        for (_, what, kind) in self.kinds() {
             let Kind { known, used, in_corpus, unused, .. } = kind;
             writeln!(f, "{what}: {used} of {known} were in cases that passed; snippets have {in_corpus}")?;
             if !unused.is_empty() {

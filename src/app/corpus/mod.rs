@@ -4,7 +4,9 @@ mod coverage;
 mod engine;
 mod learn;
 pub mod shelf;
+mod verdicts;
 
-pub use coverage::{Coverage, coverage};
+pub use coverage::{Coverage, Kind, coverage};
 pub use engine::{Engine, EngineFault, Judged};
 pub use learn::{Environment, LearnRequest, Learner, Summary, learn};
+pub use verdicts::note_verdicts;

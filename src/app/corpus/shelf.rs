@@ -2,9 +2,10 @@
 
 use crate::app::import;
 use crate::catalogue::{SnippetLine, print_snippets};
-use crate::store::{Provenance, SnippetRow, Store, StoreError, ValidationRow, Written};
+use crate::store::{Provenance, SnippetFilter, SnippetRow, Store, StoreError, ValidationRow, Written};
 use serde::Serialize;
 use thiserror::Error;
+use utoipa::ToSchema;
 
 /// Rows fetched at a time.
 const PAGE: i64 = 500;
@@ -33,7 +34,7 @@ pub enum ShelfError {
 }
 
 /// Everything that is known of a snippet.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct SnippetDetail {
     /// The snippet.
     #[serde(flatten)]
@@ -44,16 +45,11 @@ pub struct SnippetDetail {
     pub validations: Vec<ValidationRow>,
 }
 
-/// The snippets of a dialect, or of all, whose text has these words.
-pub async fn list(
-    store: &Store,
-    dialect: Option<&str>,
-    words: Option<&str>,
-    disabled: Option<bool>,
-) -> Result<Vec<SnippetRow>, ShelfError> {
+/// The snippets that are like a filter.
+pub async fn list(store: &Store, filter: &SnippetFilter) -> Result<Vec<SnippetRow>, ShelfError> {
     let mut all: Vec<SnippetRow> = Vec::new();
     loop {
-        let page = store.snippet_page(dialect, words, disabled, all.last().map(|row| row.id), PAGE).await?;
+        let page = store.snippet_page(filter, all.last().map(|row| row.id), PAGE).await?;
         let done = i64::try_from(page.len()).unwrap_or(PAGE) < PAGE;
         all.extend(page);
         if done {

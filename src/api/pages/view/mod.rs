@@ -7,6 +7,7 @@ pub(super) mod plan;
 pub(super) mod proof;
 pub(super) mod span;
 pub(super) mod sql;
+pub(super) mod verdict;
 pub(super) mod witness;
 
 /// A number with its thousands apart.
