@@ -325,6 +325,26 @@ impl OracleClass {
         })
     }
 
+    /// The class with other texts in the place of two members, of which no proof speaks yet. It is about these two: what
+    /// others demand of fillings does not count. With it, which placeholders they use.
+    pub fn with_texts(&self, texts: [(usize, String); 2]) -> Result<(Self, Vec<bool>), BindError> {
+        let mut class = self.clone();
+        let mut used = vec![false; self.names.placeholders.len()];
+        class.edges.clear();
+        class.aliases.clear();
+        class.demands.fill(PlaceholderRequirement::default());
+        for (at, sql) in texts {
+            let bound = bind(&sql, &self.names)?;
+            for (demand, of_text) in class.demands.iter_mut().zip(&bound.demands) {
+                *demand = demand.and(*of_text);
+            }
+            used.iter_mut().zip(&bound.uses).for_each(|(used, uses)| *used |= uses);
+            class.aliases.extend(bound.aliases);
+            class.members[at] = Member { sql, template: bound.template, switch: None };
+        }
+        Ok((class, used))
+    }
+
     /// What the prover said about pairs of members in their present text, sorted.
     pub fn edges(&self) -> &[Edge] {
         &self.edges

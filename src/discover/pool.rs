@@ -1,6 +1,7 @@
 //! A pool of prover processes. The prover links Z3 and may crash or get stuck; a process costs one pair then.
 
 use crate::config::{PROVER_DEADLINE_MS, PROVER_MEMORY_MIB, scrub_env};
+use crate::hunt::prover::{PROGRAM, find};
 use futures::{SinkExt as _, StreamExt as _};
 use prover::Pair;
 use prover::wire::{Answer, FRAME_BYTES_MAX, Request, Task};
@@ -17,9 +18,6 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
 
 use crate::caq::query::Caq;
-
-/// The prover's program.
-const PROGRAM: &str = "caqtus-prover";
 
 /// Why pairs cannot be decided.
 #[derive(Debug, Error)]
@@ -161,11 +159,4 @@ impl Process {
 
 fn start_error(program: &Path, source: io::Error) -> PoolError {
     PoolError::Start { program: program.display().to_string(), source }
-}
-
-fn find() -> Option<PathBuf> {
-    let beside = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.to_path_buf()));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut dirs = beside.into_iter().chain(std::env::split_paths(&path));
-    dirs.find_map(|dir| Some(dir.join(PROGRAM)).filter(|program| program.is_file()))
 }

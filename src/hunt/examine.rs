@@ -2,6 +2,7 @@
 
 use super::executor::{CaseId, Executor, Reporter, Tested, nanos, statements};
 use super::protocol::Report;
+use super::prover;
 use super::replay::{comes_again, shows_on};
 use super::session::keeps_its_promises;
 use super::stats::Outcome;
@@ -21,10 +22,15 @@ use crate::triage::known::known;
 use crate::triage::reduce::{Part, Reduction};
 use crate::triage::shape::shape;
 use crate::triage::symptom::Symptom;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// What a report says of queries that became simpler than any members are.
+const REWORDED: &str = "The queries are the two members made simpler, step by step; after each step the prover has shown \
+                        that they are equivalent.";
 
 impl Executor {
     /// Looks into a failure; see [`Self::look_into`].
@@ -277,6 +283,10 @@ impl Executor {
                 .entry((settings.to_vec(), foreign_keys))
                 .or_insert_with(|| keeps_its_promises(connection, &profile, enforced, settings, foreign_keys))
         };
+        let prover = self.prover.clone();
+        let mut proves = |question: &str, guarantees: &BTreeSet<_>| {
+            prover.as_deref().is_some_and(|program| prover::proves(program, question, guarantees))
+        };
         let mut reduction = Reduction {
             connection: self.session.connection.as_mut(),
             profile: &profile,
@@ -284,6 +294,8 @@ impl Executor {
             statements,
             protected,
             keeps: &mut keeps,
+            proves: &mut proves,
+            reworded: false,
             case: case.clone(),
             symptom: symptom.clone(),
             part,
@@ -292,11 +304,14 @@ impl Executor {
             until: self.until,
         };
         reduction.run();
-        let Reduction { statements, case, part, .. } = reduction;
+        let Reduction { statements, case, part, reworded, .. } = reduction;
         let mut program = Program::default();
         case.program(&mut program);
         let mut finding = self.finding(Tested { case: &case, program: &program, ..tested }, kind, &statements, &part);
         finding.reduced = true;
+        if reworded {
+            finding.note = Some(REWORDED.to_owned());
+        }
         // With the settings that it has, and none of a session before.
         let renewed = self.session.connection.renew().is_ok();
         if renewed {

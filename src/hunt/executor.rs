@@ -4,6 +4,7 @@ use super::block::replacement;
 use super::examine::{Trigger, server_ended};
 use super::learned::Learning;
 use super::protocol::{ExecutorConfig, Order, Ready, Report};
+use super::prover;
 use super::recorder::{NO_BLOCK, Recorder, SETUP};
 use super::session::{Session, SessionError};
 use super::stats::{LEFT_OUT, OracleStats, Outcome, REPLACED, Stats};
@@ -30,6 +31,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Streams of one campaign: databases and cases never share one.
@@ -52,6 +54,8 @@ pub struct Executor {
     pub(super) kept: HashMap<Fingerprint, usize>,
     /// What experiments showed of findings, by their shapes.
     pub(super) causes: HashMap<String, (Vec<String>, Cause)>,
+    /// The prover's program, if it is there.
+    pub(super) prover: Option<PathBuf>,
     /// Another version of the engine, which may say what is right.
     pub(super) reference: Option<Box<dyn Connection>>,
     /// Whether settings alone, with or without foreign keys, keep what the target promises.
@@ -180,6 +184,7 @@ impl Executor {
             vanished: HashMap::new(),
             kept,
             causes: HashMap::new(),
+            prover: prover::find(),
             reference: reference(&session),
             session,
             promised: HashMap::new(),

@@ -21,6 +21,7 @@ mod postmortem;
 pub mod probe;
 pub mod process;
 pub mod protocol;
+pub mod prover;
 pub mod recorder;
 pub mod replay;
 pub mod scripts;

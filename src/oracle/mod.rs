@@ -17,7 +17,7 @@ use crate::generate::Capabilities;
 use crate::program::{Assumption, Program, Step};
 use crate::rng::Rng;
 use rand::RngExt as _;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -44,6 +44,11 @@ pub trait Case<'a> {
         Vec::new()
     }
 
+    /// Cases of simpler queries, the most promising first. Each counts only if the prover says that its queries are equivalent.
+    fn reworded(&self) -> Vec<Reworded<'a>> {
+        Vec::new()
+    }
+
     /// The case with what a part computes as rows of a plain table.
     fn folded(&self, _part: usize) -> Option<Folded<'a>> {
         None
@@ -67,6 +72,16 @@ pub trait Case<'a> {
     fn only_subquery(&self) -> Option<usize> {
         None
     }
+}
+
+/// A case of simpler queries that are equivalent if the prover says so.
+pub struct Reworded<'a> {
+    /// The case.
+    pub case: SharedCase<'a>,
+    /// What to ask the prover: a line of its file of pairs.
+    pub question: String,
+    /// What its proof may take for granted.
+    pub guarantees: BTreeSet<prover::ir::Assumption>,
 }
 
 /// A case in which something computed became rows of a plain table.

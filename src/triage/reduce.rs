@@ -18,11 +18,15 @@ use crate::oracle::{Columns, Folded, SharedCase, TestDatabase};
 use crate::program::{Check, Program, Step};
 use crate::sql::profile::Profile;
 use crate::sql::schema::created_table;
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 /// Says whether an engine keeps what classes take for granted of it with these settings alone; the flag says whether foreign
 /// keys count.
 pub type Keeps<'a> = &'a mut dyn FnMut(&mut dyn Connection, &[String], bool) -> bool;
+
+/// Says whether the prover calls the queries of a question equivalent and takes no more for granted than this.
+pub type Proves<'a> = &'a mut dyn FnMut(&str, &BTreeSet<prover::ir::Assumption>) -> bool;
 
 /// A case while it is reduced.
 pub struct Reduction<'a, 'd> {
@@ -38,6 +42,10 @@ pub struct Reduction<'a, 'd> {
     pub protected: Vec<String>,
     /// Says what keeps its promises.
     pub keeps: Keeps<'a>,
+    /// Asks the prover.
+    pub proves: Proves<'a>,
+    /// Whether queries became simpler ones whose equivalence was proven while the case was reduced.
+    pub reworded: bool,
     /// The case.
     pub case: SharedCase<'d>,
     /// What is wrong, and must stay so.
@@ -65,6 +73,11 @@ impl Part {
     /// No step.
     pub fn none() -> Self {
         Self { steps: Vec::new(), violated: None }
+    }
+
+    /// The two queries of a program that has no others.
+    fn pair() -> Self {
+        Self { steps: vec![0, 1], violated: Some((0, (0, 1))) }
     }
 
     /// The part that a verdict speaks of.
@@ -102,7 +115,11 @@ impl<'d> Reduction<'_, 'd> {
         let reserve = SETTINGS_ATTEMPTS.min(self.attempts / 2);
         self.attempts -= reserve;
         self.fewer_rows_and_fillings();
-        self.attempts += reserve;
+        self.attempts += REWORD_ATTEMPTS;
+        if self.simpler_queries() {
+            self.fewer_rows_and_fillings();
+        }
+        self.attempts = self.attempts.saturating_sub(REWORD_ATTEMPTS) + reserve;
         self.fewer_settings();
         self.attempts += DEFINITIONS_ATTEMPTS;
         self.plainer_definitions();
@@ -313,7 +330,7 @@ impl<'d> Reduction<'_, 'd> {
         if self.symptom.kind != FindingKind::WrongResult {
             return;
         }
-        let part = Part { steps: vec![0, 1], violated: Some((0, (0, 1))) };
+        let part = Part::pair();
         let (statements, size) = (self.statements.clone(), self.size_of_part());
         for case in self.case.pairs() {
             let (steps, _) = part.cut(&Self::program(&case));
@@ -325,6 +342,42 @@ impl<'d> Reduction<'_, 'd> {
                 return;
             }
         }
+    }
+
+    /// Takes the case that has the queries of the part and no others.
+    fn only_the_pair(&mut self) {
+        let texts = |case: &SharedCase, part: &Part| -> Vec<String> {
+            part.cut(&Self::program(case)).0.iter().map(|step| step.sql.sql().to_owned()).collect()
+        };
+        let (of_part, pair) = (texts(&self.case, &self.part), Part::pair());
+        let statements = self.statements.clone();
+        // Of several with these texts, each with another switch, it is one that fails.
+        let pairs = self.case.pairs();
+        let mut fails =
+            |case: &SharedCase<'d>| texts(case, &pair) == of_part && self.fails_in(&statements, case, &pair);
+        if let Some(case) = pairs.into_iter().find(|case| fails(case)) {
+            (self.case, self.part) = (case, pair);
+        }
+    }
+
+    /// Takes simpler queries that the prover calls equivalent and between which the check does not hold either.
+    fn simpler_queries(&mut self) -> bool {
+        if self.symptom.kind != FindingKind::WrongResult {
+            return false;
+        }
+        let (statements, before) = (self.statements.clone(), self.reworded);
+        self.only_the_pair();
+        let mut proofs = PROOFS_MAX;
+        // The engine is asked before the prover, which takes longer.
+        while let Some(simpler) = self.case.reworded().into_iter().find(|simpler| {
+            proofs > 0 && self.fails(&statements, &simpler.case) && {
+                proofs -= 1;
+                (self.proves)(&simpler.question, &simpler.guarantees)
+            }
+        }) {
+            (self.case, self.reworded) = (simpler.case, true);
+        }
+        self.reworded != before
     }
 
     /// Switches turned and bytes of the part's queries.
@@ -480,6 +533,10 @@ const DECLARED: [Construct; 7] = [
 
 /// The attempts that are kept for settings.
 const SETTINGS_ATTEMPTS: usize = 100;
+
+/// Further attempts for simpler queries, and proofs of their equivalence.
+const REWORD_ATTEMPTS: usize = 300;
+const PROOFS_MAX: usize = 40;
 
 /// Further attempts for definitions of tables.
 const DEFINITIONS_ATTEMPTS: usize = 60;

@@ -1,6 +1,8 @@
 //! The `caq` oracle: all members of a class return the same bag (Argus paper, section 6, Algorithm 2).
 
-use super::{Accepts, Case, Columns, Folded, Oracle, Registration, Setting, SharedCase, TestDatabase, Use};
+mod case;
+
+use super::{Accepts, Oracle, Registration, Setting, SharedCase, TestDatabase};
 use crate::caq::class::OracleClass;
 use crate::caq::instantiation::{Instantiation, TableInstantiation};
 use crate::caq::names::{PlaceholderKind, PlaceholderRequirement};
@@ -9,12 +11,12 @@ use crate::caq::proof::Selection;
 use crate::generate::database::{Database, Relations, TableOrigin, database, tables};
 use crate::generate::expr::{ExprGenerator, ExprSpec};
 use crate::generate::{Capabilities, ColumnInfo, TableInfo};
-use crate::program::{Assumption, Expected, Program, Relation};
 use crate::rng::{Rng, chance, pick, stream};
 use crate::sql::operator::Kind;
-use crate::sql::profile::{ColumnType, Profile, Switch, is_null};
+use crate::sql::profile::{ColumnType, Profile, is_null};
 use crate::sql::snippet::Snippet;
 use crate::sql::types::SqlType;
+use case::CaqCase;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 use std::collections::BTreeMap;
@@ -213,13 +215,18 @@ fn candidates(class: &OracleClass, placeholder: usize, capabilities: &Capabiliti
                 other => snippet.ty == Some(other),
             };
         type_fits
-            && (snippet.null_preserving || !demand.null_preserving)
-            && !(snippet.collates && demand.no_collation)
-            && !(snippet.columns.is_empty() && demand.no_constant)
-            && snippet.aliases.is_disjoint(&class.aliases)
+            && snippet_meets(snippet, demand, class)
             && !(snippet.has_subquery && capabilities.lacks_subqueries(&class.name, placeholder))
     };
     capabilities.corpus.expressions.iter().filter(fits).cloned().collect()
+}
+
+/// Whether a snippet's claims meet what the members of a class demand, apart from its type.
+fn snippet_meets(snippet: &Snippet, demand: PlaceholderRequirement, class: &OracleClass) -> bool {
+    (!demand.null_preserving || snippet.null_preserving)
+        && (!demand.no_collation || !snippet.collates)
+        && (!demand.no_constant || !snippet.columns.is_empty())
+        && snippet.aliases.is_disjoint(&class.aliases)
 }
 
 /// Whether any value will do, because only its truth value is taken.
@@ -310,7 +317,12 @@ impl CaqDatabase<'_> {
     pub(super) fn case_of<'a>(&'a self, members: &[usize], rng: &mut Rng) -> SharedCase<'a> {
         let placeholders = 0..self.class.class.names.placeholders.len();
         let fills = placeholders.map(|placeholder| self.fill(placeholder, rng)).collect();
-        Rc::new(CaqCase { on: self, fills, members: members.iter().map(|at| (*at, None)).collect() })
+        Rc::new(CaqCase {
+            on: self,
+            class: self.class.clone(),
+            fills,
+            members: members.iter().map(|at| (*at, None)).collect(),
+        })
     }
 
     fn fill(&self, placeholder: usize, rng: &mut Rng) -> Instantiation {
@@ -389,8 +401,8 @@ impl CaqDatabase<'_> {
     }
 
     /// Simpler fillings of a placeholder that keep the constraints that can be seen without an engine.
-    fn simpler(&self, placeholder: usize, fill: &Instantiation) -> Vec<Instantiation> {
-        let names = &self.class.class.names;
+    fn simpler(&self, class: &OracleClass, placeholder: usize, fill: &Instantiation) -> Vec<Instantiation> {
+        let names = &class.names;
         match (&names.placeholders[placeholder].kind, fill) {
             (PlaceholderKind::Table { relation }, Instantiation::Table(fill)) => {
                 let plain = &self.database.table_fills[*relation];
@@ -401,7 +413,7 @@ impl CaqDatabase<'_> {
                 plain.iter().take(1).cloned().map(Instantiation::Table).collect()
             }
             (PlaceholderKind::Expr { relation, ty }, fill) => {
-                let demand = self.class.class.demands[placeholder];
+                let demand = class.demands[placeholder];
                 let mut simpler: Vec<Node> = Vec::new();
                 match fill {
                     Instantiation::Generated(node) => simpler.extend(node.smaller(self.profile())),
@@ -480,200 +492,6 @@ impl TestDatabase for CaqDatabase<'_> {
             Some(name) => capabilities.switch(name).cloned(),
         };
         let members = members.into_iter().map(|at| (at, switched(at))).collect();
-        Rc::new(CaqCase { on: self, fills, members })
-    }
-}
-
-/// Members of a class with the same fillings.
-struct CaqCase<'a> {
-    on: &'a CaqDatabase<'a>,
-    /// What is put into each placeholder.
-    fills: Vec<Instantiation>,
-    /// Positions of the members, each with the switch that is turned while it runs.
-    members: Vec<(usize, Option<Arc<Switch>>)>,
-}
-
-impl<'a> Case<'a> for CaqCase<'a> {
-    fn program(&self, into: &mut Program) {
-        for (at, switch) in &self.members {
-            let step = into.add_step(*at, switch.clone());
-            self.on.class.class.members[*at].template.render(&self.fills, step.sql.sql_mut());
-        }
-        into.add_check(Relation::EqualBag, 0..self.members.len());
-    }
-
-    fn describe(&self) -> Vec<String> {
-        self.fills.iter().map(Instantiation::describe).collect()
-    }
-
-    fn uses(&self, note: &mut dyn FnMut(Use<'_>)) {
-        for (placeholder, fill) in self.on.class.class.names.placeholders.iter().zip(&self.fills) {
-            match (fill, &placeholder.kind) {
-                (Instantiation::Snippet { snippet, .. }, _) => {
-                    snippet.made_of.iter().for_each(|key| note(Use::Snippet(key)));
-                }
-                (Instantiation::Generated(node), _) => node.operators(&mut |op| note(Use::Operator(&op.sql))),
-                (Instantiation::Table(fill), PlaceholderKind::Table { relation }) => {
-                    if let Some(origin) = self.on.origin(*relation, fill) {
-                        note(Use::Snippet(&origin.key));
-                    }
-                }
-                (Instantiation::Table(_), PlaceholderKind::Expr { .. }) => {}
-            }
-        }
-    }
-
-    fn only_subquery(&self) -> Option<usize> {
-        let mut with = self.fills.iter().enumerate().filter(|(_, fill)| fill.has_subquery()).map(|(at, _)| at);
-        with.next().filter(|_| with.next().is_none())
-    }
-
-    fn parts(&self) -> usize {
-        self.fills.len()
-    }
-
-    fn smaller(&self, part: usize) -> Vec<SharedCase<'a>> {
-        let with = |fill| {
-            let mut fills = self.fills.clone();
-            fills[part] = fill;
-            Rc::new(Self { on: self.on, fills, members: self.members.clone() }) as SharedCase<'a>
-        };
-        self.on.simpler(part, &self.fills[part]).into_iter().map(with).collect()
-    }
-
-    fn pairs(&self) -> Vec<SharedCase<'a>> {
-        let of_class = |at: &usize| match self.members.iter().find(|(own, _)| own == at) {
-            Some(own) => Some(own.clone()),
-            // One that turns a switch is another case with each.
-            None => self.on.class.class.members[*at].switch.is_none().then_some((*at, None)),
-        };
-        let members: Vec<_> = self.on.class.members.iter().filter_map(of_class).collect();
-        let pairs =
-            members.iter().enumerate().flat_map(|(at, one)| members[at + 1..].iter().map(move |other| [one, other]));
-        let case = |pair: [&(usize, Option<Arc<Switch>>); 2]| {
-            let case = Self { on: self.on, fills: self.fills.clone(), members: pair.into_iter().cloned().collect() };
-            let mut program = Program::default();
-            case.program(&mut program);
-            let size: usize = program.steps().iter().map(|step| step.sql.sql().len()).sum();
-            let switched = case.members.iter().filter(|(_, switch)| switch.is_some()).count();
-            (switched, size, Rc::new(case) as SharedCase<'a>)
-        };
-        let mut pairs: Vec<_> = pairs.map(case).collect();
-        pairs.sort_by_key(|(switched, size, _)| (*switched, *size));
-        pairs.into_iter().map(|(_, _, case)| case).collect()
-    }
-
-    fn folded(&self, part: usize) -> Option<Folded<'a>> {
-        let CaqDatabase { class, database, .. } = self.on;
-        let names = &class.class.names;
-        let with = |fill| {
-            let mut fills = self.fills.clone();
-            fills[part] = fill;
-            Rc::new(Self { on: self.on, fills, members: self.members.clone() }) as SharedCase<'a>
-        };
-        match (&names.placeholders[part].kind, &self.fills[part]) {
-            (PlaceholderKind::Table { relation }, Instantiation::Table(fill)) => {
-                let info = &database.tables[*relation];
-                let plain = TableInstantiation::Name(info.name.clone());
-                let source = match fill {
-                    TableInstantiation::Name(name) if *name == info.name => return None,
-                    TableInstantiation::Name(name) => name.to_string(),
-                    TableInstantiation::Derived(query) | TableInstantiation::Cte { query, .. } => format!("({query})"),
-                };
-                let columns: Vec<Arc<str>> = info.columns.iter().map(|column| column.name.clone()).collect();
-                let query = format!("SELECT {} FROM {source} AS c", columns.join(", "));
-                let case = with(Instantiation::Table(plain));
-                Some(Folded { case, table: info.name.clone(), query, columns: Columns::All(columns) })
-            }
-            (PlaceholderKind::Expr { relation, ty }, fill) => {
-                if matches!(fill, Instantiation::Generated(Node::Column { .. } | Node::Literal(_))) {
-                    return None;
-                }
-                let table = database.tables[*relation].name.clone();
-                let plain = names.placeholders.iter().zip(&self.fills).all(|(placeholder, fill)| {
-                    match (&placeholder.kind, fill) {
-                        (
-                            PlaceholderKind::Table { relation: of },
-                            Instantiation::Table(TableInstantiation::Name(name)),
-                        ) => of != relation || *name == table,
-                        (PlaceholderKind::Table { relation: of }, _) => of != relation,
-                        (PlaceholderKind::Expr { .. }, _) => true,
-                    }
-                });
-                // The name says that the reducer may drop the column again.
-                let name = format!("{table}_f{part}");
-                let mut expr = String::new();
-                fill.render_expr("c", &mut expr);
-                let query = format!("SELECT ({expr}) FROM {table} AS c");
-                let declared = self.on.profile().declared(&ColumnType::Class(*ty)).to_owned();
-                let case = with(Instantiation::Generated(Node::Column { level: 0, name: name.as_str().into() }));
-                plain.then_some(Folded { case, table, query, columns: Columns::Further { name, declared } })
-            }
-            (PlaceholderKind::Table { .. }, _) => None,
-        }
-    }
-
-    fn assumptions(&self, _program: &Program, _steps: &[usize]) -> Vec<Assumption> {
-        let CaqDatabase { oracle: _, class, database } = self.on;
-        let names = &class.class.names;
-        let mut assumptions = Vec::new();
-        for ((placeholder, fill), demand) in names.placeholders.iter().zip(&self.fills).zip(&class.class.demands) {
-            if let (PlaceholderKind::Table { relation }, Instantiation::Table(table)) = (&placeholder.kind, fill)
-                && let Some(origin) = self.on.origin(*relation, table)
-            {
-                let query = match table {
-                    TableInstantiation::Name(name) => name.to_string(),
-                    TableInstantiation::Derived(query) | TableInstantiation::Cte { query, .. } => format!("({query})"),
-                };
-                assumptions.push(Assumption {
-                    text: format!("{} has the same rows in whatever order its tables are read", placeholder.name),
-                    sql: format!("SELECT * FROM {query} AS d").into(),
-                    expected: Expected::Same(format!("SELECT * FROM ({}) AS d", origin.reversed).into()),
-                });
-            }
-            let PlaceholderKind::Expr { relation, ty } = placeholder.kind else { continue };
-            let demand = *demand;
-            // The placeholder's table as it is filled in this case, or the class's own table.
-            let filled = names.placeholders.iter().zip(&self.fills).find_map(|(p, f)| match (&p.kind, f) {
-                (PlaceholderKind::Table { relation: of }, Instantiation::Table(_)) if *of == relation => Some(f),
-                _ => None,
-            });
-            let source = match filled {
-                Some(Instantiation::Table(TableInstantiation::Cte { query, .. })) => format!("({query})"),
-                Some(table) => {
-                    let mut text = String::new();
-                    table.render_table(&mut text);
-                    text
-                }
-                None => database.tables[relation].name.to_string(),
-            };
-            let mut expr = String::new();
-            fill.render_expr("c", &mut expr);
-            let is_type = !is_truth_value(demand, ty, self.on.profile());
-            assumptions.push(Assumption {
-                text: if is_type {
-                    format!("{} is {ty} on every row: {expr}", placeholder.name)
-                } else {
-                    format!("{} has one value per row: {expr}", placeholder.name)
-                },
-                sql: format!("SELECT ({expr}), (SELECT COUNT(*) FROM {source} AS d) FROM {source} AS c").into(),
-                expected: if is_type { Expected::Type(ty) } else { Expected::RowCount },
-            });
-            // An aggregate over outer columns in disguise would turn the whole query into an aggregate.
-            assumptions.push(Assumption {
-                text: format!("{} has no value without a row: {expr}", placeholder.name),
-                sql: format!("SELECT ({expr}) FROM {source} AS c WHERE 1 = 0").into(),
-                expected: Expected::NoRows,
-            });
-            // Generated expressions are NULL on a padded row by their operators; a snippet's is an observation.
-            if demand.null_preserving && matches!(fill, Instantiation::Snippet { .. }) {
-                assumptions.push(Assumption {
-                    text: format!("{} is NULL on a padded row: {expr}", placeholder.name),
-                    sql: format!("SELECT ({expr}) FROM (SELECT 1 AS one) AS d LEFT JOIN {source} AS c ON 1 = 0").into(),
-                    expected: Expected::Null,
-                });
-            }
-        }
-        assumptions
+        Rc::new(CaqCase { on: self, class: self.class.clone(), fills, members })
     }
 }
