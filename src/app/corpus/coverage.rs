@@ -62,7 +62,7 @@ impl Coverage {
     pub fn kinds(&self) -> [(&'static str, &'static str, &Kind); 5] {
         [
             ("functions", "functions", &self.functions),
-            ("scalar_functions", "of these, deterministic scalar ones", &self.scalar_functions),
+            ("scalar_functions", "deterministic scalar functions", &self.scalar_functions),
             ("operators", "operators", &self.operators),
             ("types", "types", &self.types),
             ("clauses", "clauses", &self.clauses),
