@@ -274,6 +274,9 @@ fn classes_are_brought_in_a_form_and_what_was_done_is_in_the_trail() {
     assert!(browser.text("main").contains("It is proven and run on the engines"), "{}", browser.text("main"));
     browser.follow(|browser| browser.click("main a", "mine"));
     crate::support::wait_until("it is released", || state_of(&served, "mine") == "released");
+    browser.go("/classes/mine");
+    let said = browser.text("#member-2");
+    assert!(said.contains("Plan on sqlite") && said.contains("SCAN"), "{said}");
     browser.go("/");
     browser.follow(|browser| browser.click(".bottom a", "Audit trail"));
     let trail = browser.text("main");

@@ -150,6 +150,16 @@ fn an_imported_class_is_used_only_when_it_is_proven() {
     let why = json!({ "why": "I trust it" });
     let refused = served.post("/api/v1/classes/wrong/release", &[("If-Match", &tag)], &why);
     assert_eq!(refused.status, 409, "nobody's word stands for a proof: {}", refused.body);
+    // The plans on the engines that it was run on are known, whoever decides about it later.
+    let decided = served.get("/api/v1/classes/right").header("etag").expect("a tag").to_owned();
+    let path = "/api/v1/classes/right/release";
+    served.post(path, &[("If-Match", &decided)], &json!({ "why": "it is right" })).expect(200);
+    let engines = served.get("/api/v1/classes/right").expect(200)["plans_by_engine"].clone();
+    assert_eq!(engines[0]["target"], "sqlite", "{engines}");
+    let plans = engines[0]["plans"].as_array().expect("plans");
+    assert_eq!(plans.iter().map(|plan| plan["position"].clone()).collect::<Vec<_>>(), [1, 2]);
+    assert!(plans.iter().all(|plan| plan["plan"]["label"].is_string()), "{engines}");
+    assert!(plans[0]["difference"].is_null() && plans[1]["difference"].is_string(), "{engines}");
     let exported = served.get("/api/v1/export/classes.toml").body;
     assert!(exported.contains("right") && !exported.contains("wrong"), "{exported}");
     assert!(served.get("/api/v1/export/proofs.jsonl").body.contains("\"proven\""));

@@ -7,8 +7,10 @@ use super::problem::{Kind, Problem};
 use super::{Shared, Tagged, seen};
 use crate::caq::proof::{Pair, Status};
 use crate::catalogue;
+use crate::discover::crosscheck::{Checked, Evidence};
+use crate::plan::PlanTree;
 use crate::plan::diff::diff;
-use crate::store::{ClassDetail, ClassFilter, ClassLine, ClassState, Withdrawal, Written};
+use crate::store::{ClassDetail, ClassFilter, ClassLine, ClassState, StoredClass, Withdrawal, Written};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -121,6 +123,53 @@ pub(super) struct MemberView {
     plan_difference: Option<String>,
 }
 
+/// The plans of the members on an engine that the class was run on, with placeholders as columns and tables.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct EnginePlans {
+    /// The target.
+    pub(super) target: String,
+    /// Its version.
+    pub(super) version: String,
+    /// Of those members whose plan the engine told.
+    plans: Vec<MemberPlan>,
+}
+
+/// The plan of a member on an engine.
+#[derive(Debug, Serialize, ToSchema)]
+struct MemberPlan {
+    /// The member, from 1.
+    position: usize,
+    /// `label`, and `children` of the same form.
+    #[schema(value_type = Object)]
+    plan: PlanTree,
+    /// What differs between the first of these plans and this one, as in `plan_difference` of a member.
+    difference: Option<String>,
+}
+
+/// The plans of a class's members on each engine that it was run on, in the order of the members.
+pub(super) fn plans_by_engine(stored: &StoredClass) -> Vec<(String, String, Vec<Option<PlanTree>>)> {
+    let Evidence { checked, others, .. } = stored.evidence.as_ref().and_then(Evidence::below).unwrap_or_default();
+    let of_engine = |(target, Checked { version, plans, .. }): (String, Checked)| {
+        let members = stored.class.text.members.iter();
+        let plans: Vec<Option<PlanTree>> = members.map(|member| plans.get(member.sql()).cloned()).collect();
+        plans.iter().any(Option::is_some).then_some((target, version, plans))
+    };
+    checked.into_iter().chain(others).filter_map(of_engine).collect()
+}
+
+impl EnginePlans {
+    fn new((target, version, plans): (String, String, Vec<Option<PlanTree>>)) -> Self {
+        let first = plans.iter().flatten().next().cloned();
+        let mut shown = Vec::new();
+        for (at, plan) in plans.into_iter().enumerate() {
+            let Some(plan) = plan else { continue };
+            let difference = first.as_ref().filter(|_| !shown.is_empty()).map(|first| diff(first, &plan));
+            shown.push(MemberPlan { position: at + 1, plan, difference });
+        }
+        Self { target, version, plans: shown }
+    }
+}
+
 /// What the prover said about two members.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ProofView {
@@ -166,6 +215,8 @@ pub(super) struct ClassView {
     #[schema(value_type = Option<Object>)]
     evidence: Option<Value>,
     member_list: Vec<MemberView>,
+    /// Plans on each engine that the class was run on.
+    plans_by_engine: Vec<EnginePlans>,
     proof_list: Vec<ProofView>,
     withdrawn: Vec<Withdrawn>,
     /// Why the class cannot be read, if it cannot; then nothing of it counts as proven.
@@ -175,6 +226,7 @@ pub(super) struct ClassView {
 /// A class as it is shown.
 pub(super) fn view(detail: ClassDetail) -> Result<ClassView, Problem> {
     let ClassDetail { class: stored, line, created, withdrawn } = detail;
+    let plans_by_engine = plans_by_engine(&stored).into_iter().map(EnginePlans::new).collect();
     let class = stored.class;
     let records = class.proofs.iter().map(|proof| proof.record.clone()).collect();
     let (parsed, broken) = match catalogue::assemble("the store", vec![class.text.clone()], records) {
@@ -228,6 +280,7 @@ pub(super) fn view(detail: ClassDetail) -> Result<ClassView, Problem> {
         assumes: class.text.assumes.iter().map(ToString::to_string).collect(),
         evidence: stored.evidence,
         member_list: members,
+        plans_by_engine,
         proof_list: proofs.collect(),
         withdrawn: withdrawn.into_iter().map(|(sql, why)| Withdrawn { sql, why }).collect(),
         broken,

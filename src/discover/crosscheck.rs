@@ -2,8 +2,10 @@
 //! the embedded SQLite, and the newest installed version of every other engine. A disagreement is either a wrong proof or a
 //! bug of that engine; in both cases the class waits for a person.
 
+use super::trial::{Trial, TrialOutcome, TrialTarget};
 use crate::caq::class::{ClassText, print_classes};
 use crate::caq::proof::Record;
+use crate::caq::query::Caq;
 use crate::catalogue;
 use crate::config::{
     CROSS_CHECK_CASES, CROSS_CHECK_MS, CROSS_CHECK_OTHER_CASES, CROSS_CHECK_OTHER_MS, CampaignLimits, CampaignSpec,
@@ -15,9 +17,11 @@ use crate::hunt::protocol::Ready;
 use crate::hunt::stats::Stats;
 use crate::hunt::supervisor::{HuntEnvironment, HuntPlan, Progress, Summary, hunt};
 use crate::oracle::caq;
+use crate::plan::PlanTree;
 use crate::store::ClassState;
 use crate::triage::finding::{Finding, FindingKind, FoundReport};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -62,6 +66,9 @@ pub struct Checked {
     pub against: Vec<Finding>,
     /// Other findings: crashes, hangs and internal errors of the engine, which say nothing about the class.
     pub other: usize,
+    /// The plans of members by their texts, of those that the engine tells.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub plans: BTreeMap<String, PlanTree>,
 }
 
 /// What the engines said about a class: evidence for its state.
@@ -80,6 +87,14 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// What engines said of a class, below what people decided since.
+    pub fn below(mut stored: &Value) -> Option<Self> {
+        while stored.get("reviewed").is_some() {
+            stored = stored.get("before")?;
+        }
+        serde_json::from_value(stored.clone()).ok()
+    }
+
     /// The state that follows.
     pub fn state(&self) -> ClassState {
         if self.checked.values().chain(self.others.values()).any(|c| !c.against.is_empty()) {
@@ -108,13 +123,19 @@ pub async fn cross_check(
     };
     for target in targets {
         match run(target, CROSS_CHECK_CASES, CROSS_CHECK_MS).await? {
-            Ok(checked) => _ = evidence.checked.insert(target.clone(), checked),
+            Ok(mut checked) => {
+                checked.plans = plans_on(target, text, data_dir).await;
+                evidence.checked.insert(target.clone(), checked);
+            }
             Err(why) => _ = evidence.unusable.insert(target.clone(), why),
         }
     }
     for target in at_hand(data_dir, targets) {
         match run(&target, CROSS_CHECK_OTHER_CASES, CROSS_CHECK_OTHER_MS).await? {
-            Ok(checked) => _ = evidence.others.insert(target, checked),
+            Ok(mut checked) => {
+                checked.plans = plans_on(&target, text, data_dir).await;
+                evidence.others.insert(target, checked);
+            }
             Err(why) => _ = evidence.others_unusable.insert(target, why),
         }
     }
@@ -178,7 +199,22 @@ async fn check_on(
         pass: summary.stats.outcomes.pass,
         against,
         other: other.len(),
+        plans: BTreeMap::new(),
     }))
+}
+
+/// By which plans an engine runs the members, with placeholders as columns and tables. What it does not tell is not known.
+async fn plans_on(dbms: &str, text: &ClassText, data_dir: &Path) -> BTreeMap<String, PlanTree> {
+    let engine = TrialTarget::new(dbms, data_dir.to_path_buf());
+    let mut plans = BTreeMap::new();
+    for member in &text.members {
+        let sql = member.sql().to_owned();
+        let caq = Caq { schema: text.schema.clone(), placeholders: text.placeholders.clone(), sql: sql.clone() };
+        if let Ok(TrialOutcome::Accepted { plan }) = engine.try_query(&Trial { caq, sql: sql.clone() }).await {
+            plans.insert(sql, plan);
+        }
+    }
+    plans
 }
 
 fn read_finding(found: &FoundReport) -> Result<Finding, CrossCheckError> {
@@ -254,7 +290,14 @@ mod tests {
 
     #[test]
     fn any_engine_may_speak_against_a_class_and_targets_alone_for_it() {
-        let checked = |pass| Checked { version: String::new(), cases: 10, pass, against: Vec::new(), other: 0 };
+        let checked = |pass| Checked {
+            version: String::new(),
+            cases: 10,
+            pass,
+            against: Vec::new(),
+            other: 0,
+            plans: BTreeMap::new(),
+        };
         let with = |targets: Option<u64>, others: Option<u64>| Evidence {
             checked: targets.map(|pass| ("a".to_owned(), checked(pass))).into_iter().collect(),
             others: others.map(|pass| ("b".to_owned(), checked(pass))).into_iter().collect(),

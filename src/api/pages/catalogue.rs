@@ -8,6 +8,7 @@ use crate::api::extract::{Filled, Path};
 use crate::api::jobs;
 use crate::api::problem::{Kind, Problem};
 use crate::catalogue;
+use crate::plan::PlanTree;
 use crate::plan::diff::diff;
 use crate::store::{ClassDetail, ClassState};
 use axum::extract::State;
@@ -51,35 +52,59 @@ pub(super) async fn list(
     visit.page(&service, "classes.html", context! { page => Serde(&page), asked, next, dialects })
 }
 
-/// A member's plan, with what differs from the plan of the first member.
+/// A member's plan, with what differs from the plan of the first member that has one.
 #[derive(Serialize)]
 struct Drawn {
     nodes: Vec<plan::Node>,
-    /// Whether it is marked what differs.
-    compared: bool,
+    /// The member it is compared with, from 1; nothing for that one itself.
+    with: Option<usize>,
     same: bool,
+}
+
+/// The plans of the members on an engine.
+#[derive(Serialize)]
+struct EngineDrawn {
+    /// Which; nothing for the target of the class's discovery.
+    on: String,
+    plans: Vec<Option<Drawn>>,
+}
+
+/// A target with its version, which it may name already.
+fn on(target: &str, version: &str) -> String {
+    if target.contains(version) { target.to_owned() } else { format!("{target} {version}") }
+}
+
+fn drawn(plans: &[Option<PlanTree>]) -> Vec<Option<Drawn>> {
+    let first = plans.iter().enumerate().find_map(|(at, plan)| Some((at, plan.as_ref()?)));
+    let draw = |(at, plan): (usize, &Option<PlanTree>)| {
+        let plan = plan.as_ref()?;
+        let compared = first.filter(|(first, _)| *first != at);
+        let nodes = plan::tree(&diff(compared.map_or(plan, |(_, first)| first), plan));
+        let same = compared.is_some_and(|(_, first)| first == plan);
+        Some(Drawn { nodes, with: compared.map(|(first, _)| first + 1), same })
+    };
+    plans.iter().enumerate().map(draw).collect()
 }
 
 /// What pages of a class have in common.
 pub(super) fn shown(detail: ClassDetail) -> Result<Value, Problem> {
     let name = detail.class.class.text.name.clone();
     let reasons = Reasons::new(detail.class.evidence.as_ref());
-    let plans = &detail.class.class.plans;
-    let first = plans.first().and_then(Option::as_ref);
-    let draw = |(at, plan): (usize, &Option<crate::plan::PlanTree>)| {
-        let plan = plan.as_ref()?;
-        let compared = first.filter(|_| at > 0);
-        let nodes = plan::tree(&diff(compared.unwrap_or(plan), plan));
-        Some(Drawn { nodes, compared: compared.is_some(), same: compared == Some(plan) })
-    };
-    let plans: Vec<Option<Drawn>> = plans.iter().enumerate().map(draw).collect();
+    let mut engines: Vec<EngineDrawn> = classes::plans_by_engine(&detail.class)
+        .into_iter()
+        .map(|(target, version, plans)| EngineDrawn { on: on(&target, &version), plans: drawn(&plans) })
+        .collect();
+    if engines.is_empty() {
+        let plans = drawn(&detail.class.class.plans);
+        engines.push(EngineDrawn { on: String::new(), plans });
+    }
     // A name that this program does not know is in the list of proofs all the same.
     let known = |name: &String| serde_json::from_value::<Assumption>(name.as_str().into()).ok();
     let granted = proof::granted(&detail.line.assumptions.iter().filter_map(known).collect());
     let class = classes::view(detail)?;
     Ok(context! {
         href => format!("/classes/{}", segment(&name)),
-        class => Serde(class), reasons => Serde(reasons), plans => Serde(plans), granted => Serde(granted),
+        class => Serde(class), reasons => Serde(reasons), engines => Serde(engines), granted => Serde(granted),
     })
 }
 

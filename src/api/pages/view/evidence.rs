@@ -70,7 +70,7 @@ impl Reasons {
 
     fn add(&mut self, evidence: Evidence) {
         let Evidence { checked, unusable, others, others_unusable } = evidence;
-        for (target, Checked { version, cases, pass, against, other }) in checked.into_iter().chain(others) {
+        for (target, Checked { version, cases, pass, against, other, plans: _ }) in checked.into_iter().chain(others) {
             let found = against.len();
             let room = AGAINST_MAX.saturating_sub(self.against.len());
             self.against.extend(against.iter().take(room).map(Shown::new));
