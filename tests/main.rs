@@ -34,6 +34,7 @@ mod service_reviews_classes;
 mod service_runs_campaigns;
 mod service_tells_what_was_reached;
 mod shipped_classes_are_proven;
+mod statements_leave_the_next_state;
 mod store_keeps_what_it_is_given;
 mod stored_results_agree;
 mod support;

@@ -2,7 +2,7 @@
 
 use super::{COULD_NOT_RUN, Common};
 use crate::dbms::planted::Fault;
-use crate::oracle::{approx, caq, coddtest, consistency, edc, spec};
+use crate::oracle::{approx, caq, coddtest, consistency, edc, spec, state};
 use crate::triage::finding;
 use clap::Args;
 use std::fmt::Write as _;
@@ -33,7 +33,7 @@ const OTHERS: [(&str, &[&str]); 3] = [
 ];
 
 /// Every fault that a hunt must report: by which oracle, and as what kind of finding.
-const REPORTED: [(Fault, &str, &str); 21] = [
+const REPORTED: [(Fault, &str, &str); 24] = [
     (Fault::DropRow, caq::NAME, "wrong-result"),
     (Fault::DuplicateRow, caq::NAME, "wrong-result"),
     (Fault::NullToZero, caq::NAME, "wrong-result"),
@@ -55,6 +55,9 @@ const REPORTED: [(Fault, &str, &str); 21] = [
     (Fault::DropRow, spec::NAME, "wrong-result"),
     (Fault::RowTooMany, approx::NAME, "wrong-result"),
     (Fault::ValueTooSmall, approx::NAME, "wrong-result"),
+    (Fault::LostChange, state::NAME, "wrong-result"),
+    (Fault::StaleIndex, state::NAME, "wrong-result"),
+    (Fault::HalfDone, state::NAME, "wrong-result"),
 ];
 
 pub(super) fn run(args: &SelftestArgs) -> anyhow::Result<ExitCode> {
@@ -66,6 +69,7 @@ pub(super) fn run(args: &SelftestArgs) -> anyhow::Result<ExitCode> {
         (Fault::None, edc::NAME, None, BOTH),
         (Fault::None, spec::NAME, None, BOTH),
         (Fault::None, approx::NAME, None, BOTH),
+        (Fault::None, state::NAME, None, BOTH),
         (Fault::Flaky, caq::NAME, None, BOTH),
     ];
     hunts.extend(REPORTED.map(|(fault, oracle, kind)| (fault, oracle, Some(kind), BOTH)));

@@ -58,6 +58,10 @@ pub enum Fault {
     RowTooMany,
     /// Where 1 is added to something in parentheses, the last value of each row is smaller than it should be.
     ValueTooSmall,
+    /// An index lacks a row after an INSERT that updates.
+    StaleIndex,
+    /// A statement that fails leaves a table without some of its rows.
+    HalfDone,
 }
 
 /// One query in so many triggers the faults that end or stop the process, so that work precedes them.
@@ -73,12 +77,14 @@ pub struct Planted<C> {
     queries: u64,
     /// Rows inserted one by one since the last reset, into the table that has most.
     rows: usize,
+    /// There was an INSERT that updates since the transaction began.
+    upserted: bool,
 }
 
 impl<C: Connection> Planted<C> {
     /// Plants a fault in an engine.
     pub fn new(engine: C, fault: Fault) -> Self {
-        Self { engine, fault, queries: 0, rows: 0 }
+        Self { engine, fault, queries: 0, rows: 0, upserted: false }
     }
 
     /// Whether the fault shows for this query. It depends on the text only, so that it happens again, but for the
@@ -94,6 +100,7 @@ impl<C: Connection> Planted<C> {
             Fault::WrongPredicate => return sql.contains(" WHERE NOT (") && sql.contains(" UNION ALL "),
             Fault::PreviousRow => return sql.starts_with("SELECT q0.k, (") && sql.ends_with(" FROM t AS q0"),
             Fault::GarbageBytes => return sql.contains(" ORDER BY ("),
+            Fault::StaleIndex => return self.upserted && sql.contains(" INDEXED BY "),
             // As a value that was folded for each row.
             Fault::WrongCase => {
                 return sql.contains("CASE WHEN (") && sql.contains(" THEN CAST(") && sql.contains(" WHERE ");
@@ -134,7 +141,9 @@ impl<C: Connection> Planted<C> {
             | Fault::PreviousRow
             | Fault::GarbageBytes
             | Fault::WrongCase
-            | Fault::LostChange => false,
+            | Fault::LostChange
+            | Fault::StaleIndex
+            | Fault::HalfDone => false,
         }
     }
 }
@@ -194,10 +203,13 @@ impl<C: Connection> Connection for Planted<C> {
             return Ok(rows);
         }
         match self.fault {
-            Fault::None | Fault::Picky | Fault::LostChange => {}
-            Fault::DropRow | Fault::Flaky | Fault::WornOut | Fault::WrongPredicate | Fault::WrongCase => {
-                drop(rows.pop());
-            }
+            Fault::None | Fault::Picky | Fault::LostChange | Fault::HalfDone => {}
+            Fault::DropRow
+            | Fault::Flaky
+            | Fault::WornOut
+            | Fault::WrongPredicate
+            | Fault::WrongCase
+            | Fault::StaleIndex => drop(rows.pop()),
             Fault::DuplicateRow | Fault::WrongDistinct | Fault::RowTooMany => rows.extend(rows.first().cloned()),
             Fault::NullToZero => {
                 for value in rows.iter_mut().flatten().filter(|v| **v == Value::Null) {
@@ -250,10 +262,19 @@ impl<C: Connection> Connection for Planted<C> {
         if self.fault == Fault::LostChange && !sql.starts_with("INSERT") && sql.contains("(SELECT ") {
             return Ok(Some(0));
         }
-        self.engine.change(sql)
+        self.upserted |= sql.contains(" DO UPDATE ");
+        let changed = self.engine.change(sql);
+        if self.fault == Fault::HalfDone && changed.is_err() {
+            let table = ["UPDATE ", "INSERT INTO "].into_iter().find_map(|start| sql.strip_prefix(start));
+            if let Some(table) = table.and_then(|rest| rest.split([' ', '(']).next()) {
+                let _ = self.engine.execute(&format!("DELETE FROM {table} WHERE c0 = (SELECT MIN(c0) FROM {table})"));
+            }
+        }
+        changed
     }
 
     fn begin(&mut self) -> Result<(), EngineError> {
+        self.upserted = false;
         self.engine.begin()
     }
 

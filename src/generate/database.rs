@@ -33,6 +33,38 @@ pub struct Database {
     pub literals: Literals,
     /// For each relation, predicates that partial and expression indexes were made of.
     pub favourites: Vec<Vec<Node>>,
+    /// The indexes that statements make, of whichever batch; an engine may refuse one.
+    pub indexes: Vec<IndexInfo>,
+    /// The generated columns.
+    pub generated: Vec<GeneratedInfo>,
+}
+
+/// A generated column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GeneratedInfo {
+    /// The position of its table.
+    pub relation: usize,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its type in the table's definition, with its collation; may be empty.
+    pub declared: String,
+    /// Its expression; columns have no qualifier.
+    pub expression: String,
+}
+
+/// An index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexInfo {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The position of its table.
+    pub relation: usize,
+    /// Its keys, as they are declared; columns have no qualifier.
+    pub keys: Vec<String>,
+    /// The predicate of the rows that it has, if it has not all.
+    pub predicate: Option<String>,
+    /// Whether its keys are unique.
+    pub unique: bool,
 }
 
 /// In how many of a hundred table fillings a table snippet is taken, where there is one.
@@ -100,7 +132,16 @@ pub fn database(relations: Relations, capabilities: &Capabilities, rng: &mut Rng
         }
         epochs.push(std::mem::take(&mut builder.statements));
     }
-    Database { epochs, tables: builder.tables, table_fills, table_origins, literals: builder.literals, favourites }
+    Database {
+        epochs,
+        tables: builder.tables,
+        table_fills,
+        table_origins,
+        literals: builder.literals,
+        favourites,
+        indexes: builder.indexes,
+        generated: builder.generated,
+    }
 }
 
 /// An expression as an index or a column definition wants it, its columns without a qualifier.
@@ -121,6 +162,8 @@ struct Builder<'a> {
     tables: Vec<TableInfo>,
     /// Whether each table is a virtual table, which takes no index.
     virtual_: Vec<bool>,
+    indexes: Vec<IndexInfo>,
+    generated: Vec<GeneratedInfo>,
 }
 
 impl<'a> Builder<'a> {
@@ -133,6 +176,8 @@ impl<'a> Builder<'a> {
             statements: Vec::new(),
             tables: Vec::new(),
             virtual_: Vec::new(),
+            indexes: Vec::new(),
+            generated: Vec::new(),
         };
         builder.start(rng);
         for relation in 0..relations.all.len() {
@@ -199,7 +244,8 @@ impl<'a> Builder<'a> {
             info.columns.push(ColumnInfo::typed(&column.name, column.ty));
         }
         if own {
-            self.extra_columns(&table, strict.is_some(), &mut info, &mut parts, rng);
+            let generated = self.extra_columns(&table, strict.is_some(), &mut info, &mut parts, rng);
+            self.generated.extend(generated.into_iter().map(|of| GeneratedInfo { relation, ..of }));
         }
         let list =
             |columns: &[usize]| columns.iter().map(|c| table.columns[*c].name.as_str()).collect::<Vec<_>>().join(", ");
@@ -257,7 +303,16 @@ impl<'a> Builder<'a> {
         self.virtual_.push(true);
     }
 
-    fn extra_columns(&self, table: &Table, strict: bool, info: &mut TableInfo, parts: &mut Vec<String>, rng: &mut Rng) {
+    /// Adds columns to a table, and says which are generated.
+    fn extra_columns(
+        &self,
+        table: &Table,
+        strict: bool,
+        info: &mut TableInfo,
+        parts: &mut Vec<String>,
+        rng: &mut Rng,
+    ) -> Vec<GeneratedInfo> {
+        let mut generated = Vec::new();
         let profile = &self.capabilities.profile;
         // An optimizer may rest on a constraint that is not enforced.
         let enforced = self.capabilities.enforced;
@@ -299,6 +354,12 @@ impl<'a> Builder<'a> {
                 let text = unqualified(&self.generator().generate(info, want, rng));
                 let declared = part[name.len()..].trim_start();
                 parts.push(format!("{name} {}", template.replace("#D", declared).replace("#E", &text)));
+                generated.push(GeneratedInfo {
+                    relation: 0,
+                    name: column.name.clone(),
+                    declared: declared.to_owned(),
+                    expression: text,
+                });
                 let ty = ty.filter(|_| profile.typing == Typing::Static);
                 info.columns.push(ColumnInfo { ty, given: false, ..column });
                 continue;
@@ -323,6 +384,7 @@ impl<'a> Builder<'a> {
             parts.push(part);
             info.columns.push(column);
         }
+        generated
     }
 
     /// The type of an extra column; `None` for one that holds values of any.
@@ -464,18 +526,23 @@ impl<'a> Builder<'a> {
             }
             keys.push(key);
         }
-        let unique = if chance(rng, 10) && self.capabilities.enforced.keys { "UNIQUE " } else { "" };
+        let unique = chance(rng, 10) && self.capabilities.enforced.keys;
+        let kind = if unique { "UNIQUE " } else { "" };
         let method = pick(rng, &profile.index_methods).map_or("", String::as_str);
         let number = rng.random_range(0..1_000_000);
-        let mut statement = format!("CREATE {unique}INDEX i{number} ON {}{method}({})", info.name, keys.join(", "));
+        let mut statement = format!("CREATE {kind}INDEX i{number} ON {}{method}({})", info.name, keys.join(", "));
+        let mut index =
+            IndexInfo { name: format!("i{number}").as_str().into(), relation, keys, predicate: None, unique };
         if profile.partial_indexes && chance(rng, 35) {
             let predicate = match pick(rng, &favourites[relation]) {
                 Some(favourite) if chance(rng, 70) => unqualified(favourite),
                 _ => unqualified(&self.expression(relation, rng)),
             };
             let _ = write!(statement, " WHERE {predicate}");
+            index.predicate = Some(predicate);
         }
         self.statements.push(statement);
+        self.indexes.push(index);
     }
 
     /// Fillings of a table placeholder: a table and a view by name, a derived table, a common table expression.

@@ -219,6 +219,19 @@ impl Capabilities {
         if self.profile.truth_of_any_value { Kind::Any } else { Kind::Typed(SqlType::Boolean) }
     }
 
+    /// What the target takes, without options of tables under which changes stay.
+    #[must_use]
+    pub fn undoable(self: &Arc<Self>) -> Arc<Self> {
+        let stays = |option: &String| self.profile.not_undone.iter().any(|part| option.contains(part.as_str()));
+        if !self.table_options.iter().chain(&self.keyed_table_options).any(stays) {
+            return self.clone();
+        }
+        let mut without = Self::clone(self);
+        without.table_options.retain(|option| !stays(option));
+        without.keyed_table_options.retain(|option| !stays(option));
+        Arc::new(without)
+    }
+
     /// A switch that the engine knows, by name.
     pub fn switch(&self, name: &str) -> Option<&Arc<Switch>> {
         self.switches.iter().find(|switch| switch.name == name)

@@ -598,7 +598,7 @@ impl Executor {
                 let plain = program
                     .steps()
                     .iter()
-                    .filter(|q| q.switch.is_none() && q.before.is_empty() && q.sql.holes().is_empty());
+                    .filter(|q| q.switch.is_none() && q.before.is_empty() && q.sql.holes().is_empty() && !q.undone);
                 queries.extend(plain.map(|q| q.sql.sql().to_owned()));
             }
             work.push((database.epochs()[0].clone(), queries));

@@ -7,7 +7,7 @@ pub use assumption::{broken_assumption, unrepeated};
 use crate::compare::{BagHash, Row};
 use crate::dbms::{Connection, EngineError, ErrorClass, with_switch};
 use crate::plan::{self, PlanTree};
-use crate::program::{Check, Step, Text, Unfit};
+use crate::program::{Check, Effect, Step, Text, Unfit};
 use crate::sql::profile::Profile;
 use crate::sql::types::Value;
 use serde::{Deserialize, Serialize};
@@ -51,8 +51,8 @@ impl From<BagHash> for StepResult {
 /// The rows of a step, by its position, as far as it has some.
 pub type Rows<'a> = &'a dyn Fn(usize) -> Option<&'a [Row]>;
 
-/// Runs a step, whose holes are filled from these rows, and gives its rows. Where its statements change tables, the numbers
-/// of rows that they changed come first, each as a row of its own.
+/// Runs a step, whose holes are filled from these rows, and gives its rows. Where its statements change tables, its effect
+/// says which these are.
 pub fn rows(
     connection: &mut dyn Connection,
     profile: &Profile,
@@ -62,9 +62,20 @@ pub fn rows(
     if let Some(evaluation) = &step.evaluation {
         return evaluation.rows(step.sql.sql(), profile, earlier).map_err(EngineError::from);
     }
-    around(connection, profile, step, earlier, |connection, sql, mut changed| {
-        changed.extend(connection.rows_bound(sql, &step.parameters)?);
-        Ok(changed)
+    around(connection, profile, step, earlier, |connection, sql, changed| {
+        let mut rows = match step.effect {
+            Effect::Count => {
+                let count = changed.last().copied().flatten().ok_or(Unfit::Uncounted)?;
+                return Ok(vec![vec![Value::Int(count)]]);
+            }
+            Effect::Rows => Vec::new(),
+            Effect::CountsAndRows => {
+                let of = |count| vec![Value::Text(b"rows changed".to_vec()), Value::Int(count)];
+                changed.iter().flatten().map(|count| of(*count)).collect()
+            }
+        };
+        rows.extend(connection.rows_bound(sql, &step.parameters)?);
+        Ok(rows)
     })
 }
 
@@ -75,7 +86,8 @@ pub fn hash(
     step: &Step,
     earlier: Rows,
 ) -> Result<BagHash, EngineError> {
-    if !step.undone && step.parameters.is_empty() && step.evaluation.is_none() {
+    let only_rows = !step.undone || step.effect == Effect::Rows;
+    if only_rows && step.parameters.is_empty() && step.evaluation.is_none() {
         return around(connection, profile, step, earlier, |connection, sql, _| connection.query(sql));
     }
     Ok(BagHash::of(&rows(connection, profile, step, earlier)?))
@@ -91,6 +103,9 @@ pub fn plan(
     if step.evaluation.is_some() {
         return Err(EngineError::new(ErrorClass::Unsupported, "it is computed, not run"));
     }
+    if step.effect == Effect::Count {
+        return Err(EngineError::new(ErrorClass::Unsupported, "there is no query"));
+    }
     let explained = around(connection, profile, step, earlier, |connection, sql, _| {
         connection.rows_bound(&plan::explain(profile, sql), &step.parameters)
     })?;
@@ -103,7 +118,7 @@ fn around<T>(
     profile: &Profile,
     step: &Step,
     earlier: Rows,
-    work: impl FnOnce(&mut dyn Connection, &str, Vec<Row>) -> Result<T, EngineError>,
+    work: impl FnOnce(&mut dyn Connection, &str, &[Option<i64>]) -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {
     if step.undone {
         connection.begin()?;
@@ -112,7 +127,7 @@ fn around<T>(
     let switch = step.switch.as_deref();
     let result = made.and_then(|changed| {
         let sql = filled(&step.sql, profile, earlier)?;
-        with_switch(connection, switch, |connection| work(connection, &sql, changed))
+        with_switch(connection, switch, |connection| work(connection, &sql, &changed))
     });
     if result.as_ref().err().is_some_and(ends_the_engine) {
         return result;
@@ -131,24 +146,34 @@ fn around<T>(
     }
 }
 
-/// Runs the statements before a step's query. How many rows each of them changed, where they are undone.
+/// Runs the statements before a step's query, up to one that fails where one must. How many rows each of them changed, where
+/// they are undone and the engine says so.
 fn prepare(
     connection: &mut dyn Connection,
     profile: &Profile,
     step: &Step,
     earlier: Rows,
-) -> Result<Vec<Row>, EngineError> {
+) -> Result<Vec<Option<i64>>, EngineError> {
     let mut changed = Vec::new();
     for text in &step.before {
         let sql = filled(text, profile, earlier)?;
         if !step.undone {
             connection.execute(&sql)?;
-        } else if let Some(count) = connection.change(&sql)? {
-            let count = i64::try_from(count).unwrap_or(i64::MAX);
-            changed.push(vec![Value::Text(b"rows changed".to_vec()), Value::Int(count)]);
+            continue;
+        }
+        match connection.change(&sql) {
+            Ok(count) => changed.push(count.map(|count| i64::try_from(count).unwrap_or(i64::MAX))),
+            Err(error) if step.failing && error.class == ErrorClass::Data => {
+                if profile.errors_end_transactions {
+                    connection.roll_back()?;
+                    connection.begin()?;
+                }
+                return Ok(changed);
+            }
+            Err(error) => return Err(error),
         }
     }
-    Ok(changed)
+    if step.failing { Err(Unfit::NotFailed.into()) } else { Ok(changed) }
 }
 
 /// A text with its holes filled.

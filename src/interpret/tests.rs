@@ -2,7 +2,7 @@ use super::*;
 use crate::catalogue::profile;
 use crate::config::STATEMENT_LIMITS;
 use crate::dbms::sqlite::Sqlite;
-use crate::program::{Assumption, Expected, Fold, Program, Relation};
+use crate::program::{Assumption, Effect, Expected, Fold, Program, Relation};
 use crate::sql::profile::ColumnType;
 use crate::sql::types::SqlType;
 
@@ -75,4 +75,47 @@ fn rows_are_the_same_by_value_and_type() {
     {
         assert!(!holds(one, other) && !holds(other, one), "{one}, {other}");
     }
+}
+
+#[test]
+fn the_effect_says_what_is_seen_of_a_change() {
+    let mut connection = Sqlite::linked(STATEMENT_LIMITS).expect("opens");
+    let profile = profile("sqlite").expect("shipped");
+    build(&mut connection, &statements()).expect("builds");
+    let mut step = Step { before: vec!["UPDATE t SET a = 7".into()], undone: true, ..Step::query("SELECT a FROM t") };
+    let mut seen = |effect| {
+        step.effect = effect;
+        rows(&mut connection, &profile, &step, &|_| None).expect("runs")
+    };
+    let sevens = vec![vec![Value::Int(7)], vec![Value::Int(7)]];
+    assert_eq!(seen(Effect::Rows), sevens);
+    assert_eq!(seen(Effect::Count), [[Value::Int(2)]]);
+    let both = seen(Effect::CountsAndRows);
+    assert_eq!((both[0].len(), &both[1..]), (2, &sevens[..]));
+}
+
+#[test]
+fn a_statement_that_must_fail_is_looked_at_after_it_did() {
+    let mut connection = Sqlite::linked(STATEMENT_LIMITS).expect("opens");
+    let profile = profile("sqlite").expect("shipped");
+    let made = [statements(), vec!["CREATE UNIQUE INDEX i ON t(a)".to_owned()]].concat();
+    let mut program = Program::default();
+    program.add_step(0, None).sql.push_str("SELECT a FROM t");
+    let step = program.add_step(1, None);
+    step.before.push("UPDATE t SET a = 5".into());
+    step.sql.push_str("SELECT a FROM t");
+    (step.undone, step.effect, step.failing) = (true, Effect::Rows, true);
+    program.add_check(Relation::EqualBag, [0, 1]);
+    // The first row is changed before the second one fails.
+    let (verdict, seen) = run(&mut connection, &profile, &made, program.steps(), program.checks());
+    assert_eq!(verdict, Verdict::Holds);
+    assert_eq!(seen[1].rows().map(<[Row]>::len), Some(2));
+    // Where it does not fail there is nothing to look at.
+    let (verdict, _) = run(&mut connection, &profile, &statements(), program.steps(), program.checks());
+    assert!(matches!(verdict, Verdict::Void(error) if error.class == ErrorClass::Unfit));
+    // Nor where it fails for another reason than its rows.
+    let mut other = program.steps()[1].clone();
+    other.before = vec!["UPDATE nothing SET a = 5".into()];
+    assert!(rows(&mut connection, &profile, &other, &|_| None).is_err());
+    assert_eq!(connection.rows("SELECT a FROM t").expect("reads"), [[Value::Int(1)], [Value::Int(2)]]);
 }

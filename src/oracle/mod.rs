@@ -11,6 +11,7 @@ pub mod edc;
 mod expressions;
 mod shrink;
 pub mod spec;
+pub mod state;
 
 use crate::caq::class::OracleClass;
 use crate::generate::Capabilities;
@@ -52,6 +53,11 @@ pub trait Case<'a> {
     /// The case with what a part computes as rows of a plain table.
     fn folded(&self, _part: usize) -> Option<Folded<'a>> {
         None
+    }
+
+    /// Whether it rests on the constraints of tables, so that a table without one is no plainer.
+    fn rests_on_definitions(&self) -> bool {
+        false
     }
 
     /// What a step is an instance of, where that is no member of a class.
@@ -201,13 +207,14 @@ pub struct Registration {
 }
 
 /// All oracles.
-pub const ALL: [Registration; 6] = [
+pub const ALL: [Registration; 7] = [
     caq::REGISTRATION,
     consistency::REGISTRATION,
     coddtest::REGISTRATION,
     edc::REGISTRATION,
     spec::REGISTRATION,
     approx::REGISTRATION,
+    state::REGISTRATION,
 ];
 
 /// The oracles of a hunt. Each database is of one of them, as often as its share says.

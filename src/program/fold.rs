@@ -69,6 +69,12 @@ pub enum Unfit {
     /// The reference evaluator gives no rows that hold on every engine of the dialect.
     #[error("the query has no meaning here: {0}")]
     Undefined(String),
+    /// A statement that must fail did not.
+    #[error("the statement did not fail")]
+    NotFailed,
+    /// The number of rows that a statement changed is not known.
+    #[error("the engine does not say how many rows the statement changed")]
+    Uncounted,
     /// A value cannot be written so that it reads back as itself.
     #[error("a value has no literal: {0}")]
     NoLiteral(String),

@@ -149,6 +149,26 @@ impl Text {
     }
 }
 
+/// What the result of a step is whose statements change tables.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    /// How many rows each statement changed, and the rows of the query.
+    #[default]
+    CountsAndRows,
+    /// The rows of the query.
+    Rows,
+    /// How many rows the last statement changed. The query is not run.
+    Count,
+}
+
+impl Effect {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// A query with what stands around it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
@@ -171,10 +191,15 @@ pub struct Step {
     /// Whether the case goes on without it where the engine refuses it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
-    /// Whether the statements before it change tables: they are undone after it, and how many rows each of them changed
-    /// is part of the result.
+    /// Whether the statements before it change tables: they are undone after it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undone: bool,
+    /// What its result is where they do.
+    #[serde(default, skip_serializing_if = "Effect::is_default")]
+    pub effect: Effect,
+    /// Whether one of them must fail, the last that runs: the query reads what that leaves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failing: bool,
     /// How its rows are computed, where the engine is not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluation: Option<Evaluation>,
@@ -188,7 +213,8 @@ impl Step {
 
     /// Empties it, keeping its memory.
     fn clear(&mut self) {
-        let Self { member, before, sql, parameters, after, switch, optional, undone, evaluation } = self;
+        let Self { member, before, sql, parameters, after, switch, optional, undone, effect, failing, evaluation } =
+            self;
         *member = 0;
         before.clear();
         sql.clear();
@@ -197,6 +223,8 @@ impl Step {
         *switch = None;
         *optional = false;
         *undone = false;
+        *effect = Effect::default();
+        *failing = false;
         *evaluation = None;
     }
 

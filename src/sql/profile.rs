@@ -95,6 +95,12 @@ pub struct Profile {
     /// Whether a subquery of SET may see rows of the table that the statement has changed already.
     #[serde(default)]
     pub set_sees_changes: bool,
+    /// Whether a statement that fails takes everything with it that was changed since the transaction began.
+    #[serde(default)]
+    pub errors_end_transactions: bool,
+    /// What is known of statements that change a table.
+    #[serde(default)]
+    pub changes: Changes,
     /// Join keywords, repeated for a larger share.
     pub joins: Vec<JoinKeyword>,
     /// Options that may follow the definition of a table that no foreign key involves.
@@ -286,6 +292,43 @@ pub struct Stored {
     /// Whether a column of that type stands for the operation wherever one may stand. Otherwise that holds of whole numbers,
     /// texts and truth values only, and of others the values alone are compared.
     pub exact: bool,
+}
+
+/// What is known of statements that change a table. A form that an engine does not have is empty, and one that a version
+/// does not know is found out by trying.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Changes {
+    /// Whether SET assigns from left to right, so that an expression sees what those before it have stored.
+    pub sets_in_order: bool,
+    /// Whether UPDATE counts the rows that its condition chose, also those that it leaves as they were.
+    pub counts_chosen: bool,
+    /// Whether what is assigned is converted as a CAST to the column's type converts it.
+    pub assigns_by_cast: bool,
+    /// How a table `#T` is read through an index `#I`, and how without any.
+    pub by_index: String,
+    /// How it is read without any index; the table alone if empty.
+    pub by_scan: String,
+    /// The switches under which a table is read through its indexes, where its name alone does not say so.
+    pub index_switches: Vec<String>,
+    /// UPDATE with a joined query: `#T` the table, `#A` the assignments, `#S` the query with its alias, `#C` the condition.
+    pub update_from: String,
+    /// DELETE with a joined query, of the same parts but assignments.
+    pub delete_using: String,
+    /// INSERT that updates a row with the same key: `#I` is INSERT with its query, `#K` the key, `#A` the assignments.
+    pub upsert: String,
+    /// The condition `#C` under which it does, if it may have one.
+    pub upsert_where: String,
+    /// INSERT that leaves out rows whose key is there.
+    pub insert_new: String,
+    /// The value of a column `#C` that such a statement wanted to insert.
+    pub excluded: String,
+    /// INSERT that removes rows with the same key: `#I` is what follows INTO.
+    pub replace: String,
+    /// The start of a MERGE with a joined query, of the same parts as DELETE with one.
+    pub merge: String,
+    /// Whether a generated column `#C` has the value of its expression `#E`, for a column that is declared as `#D`.
+    pub generated: String,
 }
 
 /// Expressions whose values some contexts may change, as the documentation says.

@@ -458,7 +458,9 @@ impl<'d> Reduction<'_, 'd> {
             }
             same
         };
-        for construct in DECLARED {
+        // What a check rests on must stay as it is.
+        let declared = if self.case.rests_on_definitions() { &[][..] } else { &DECLARED[..] };
+        for construct in declared.iter().copied() {
             for at in 0..self.statements.len() {
                 if let Some(plainer) = without(construct, &self.statements[at]) {
                     let mut statements = self.statements.clone();

@@ -4,7 +4,7 @@ use super::cause::Cause;
 use super::finding::{Finding, FindingKind, FindingQuery, SeenRun, shell_word};
 use crate::interpret::StepResult;
 use crate::plan::diff::diff;
-use crate::program::{Check, Text, constants};
+use crate::program::{Check, Effect, Text, constants};
 use crate::sql::profile::{Profile, Switch, Wire};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -30,7 +30,13 @@ pub fn script(queries: &[FindingQuery], at: usize, profile: &Profile) -> String 
         return out;
     }
     let (begin, back) = if step.undone { (Some("BEGIN"), Some("ROLLBACK")) } else { (None, None) };
-    let before = step.before.iter().chain([&step.sql]).map(filled);
+    let query = (step.effect != Effect::Count).then_some(&step.sql);
+    let before = step.before.iter().chain(query).map(filled);
+    match step.effect {
+        _ if step.failing => out.push_str("-- The statement must fail, and leave the table as it was:\n"),
+        Effect::Count => out.push_str("-- How many rows the statement changes, as the engine says:\n"),
+        Effect::CountsAndRows | Effect::Rows => {}
+    }
     let all = begin.map(str::to_owned).into_iter().chain(before).chain(back.map(str::to_owned));
     for statement in all.chain(step.after.iter().map(filled)) {
         let _ = writeln!(out, "{statement};");

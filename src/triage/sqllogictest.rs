@@ -3,7 +3,7 @@
 
 use super::finding::Finding;
 use crate::interpret::StepResult;
-use crate::program::{Relation, Step, Text};
+use crate::program::{Effect, Relation, Step, Text};
 use crate::sql::profile::{Profile, Wire};
 use serde::Deserialize;
 use std::fmt::Write as _;
@@ -66,7 +66,7 @@ impl Finding {
             let _ = writeln!(out, "statement {outcome}\n{}\n", one_block(sql));
         }
         for (at, query) in self.queries.iter().enumerate() {
-            let Step { before, sql, parameters, after, switch, undone, .. } = &query.step;
+            let Step { before, sql, parameters, after, switch, undone, effect, failing, .. } = &query.step;
             let rows = |at: usize| self.queries.get(at)?.result.rows();
             let filled = |text: &Text| text.filled(profile, rows).map_or_else(|_| text.to_string(), Into::into);
             if let Some(switch) = switch {
@@ -75,19 +75,28 @@ impl Finding {
             for (number, literal) in (1..).zip(parameters) {
                 let _ = writeln!(out, "# parameter {number} is bound to {}", literal.replace('\n', " "));
             }
-            let statement = |out: &mut String, sql: &str| {
-                let _ = writeln!(out, "statement ok\n{}\n", one_block(sql));
+            let outcome = |out: &mut String, outcome: &str, sql: &str| {
+                let _ = writeln!(out, "statement {outcome}\n{}\n", one_block(sql));
             };
+            let statement = |out: &mut String, sql: &str| outcome(out, "ok", sql);
             if *undone {
                 statement(&mut out, "BEGIN");
             }
-            before.iter().for_each(|text| statement(&mut out, &filled(text)));
-            let columns = match &query.result {
-                StepResult::Error(_) | StepResult::None => 1,
-                _ => query.result.rows().and_then(|rows| rows.first()).map_or(1, Vec::len),
-            };
-            let label = self.label(at).map(|label| format!(" {label}")).unwrap_or_default();
-            let _ = writeln!(out, "query {} rowsort{label}\n{}\n", "T".repeat(columns.max(1)), one_block(&filled(sql)));
+            for (number, text) in before.iter().enumerate() {
+                let last = number + 1 == before.len();
+                outcome(&mut out, if *failing && last { "error" } else { "ok" }, &filled(text));
+            }
+            if *effect == Effect::Count {
+                let _ = writeln!(out, "# The number of rows that it changed is what is compared.\n");
+            } else {
+                let columns = match &query.result {
+                    StepResult::Error(_) | StepResult::None => 1,
+                    _ => query.result.rows().and_then(|rows| rows.first()).map_or(1, Vec::len),
+                };
+                let label = self.label(at).map(|label| format!(" {label}")).unwrap_or_default();
+                let _ =
+                    writeln!(out, "query {} rowsort{label}\n{}\n", "T".repeat(columns.max(1)), one_block(&filled(sql)));
+            }
             after.iter().for_each(|text| statement(&mut out, &filled(text)));
             if *undone {
                 statement(&mut out, "ROLLBACK");

@@ -13,7 +13,7 @@ use crate::dbms::target::Target;
 use crate::hunt::executor::Executor;
 use crate::hunt::protocol::{ExecutorConfig, Report, WorkerEnvironment};
 use crate::hunt::stats::Stats;
-use crate::oracle::{approx, caq, coddtest, consistency, edc, spec};
+use crate::oracle::{approx, caq, coddtest, consistency, edc, spec, state};
 use clap::{Args, Subcommand, ValueEnum as _};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -331,6 +331,7 @@ fn hunt(
             ("edc", of(edc::NAME, Vec::new())),
             ("spec", of(spec::NAME, Vec::new())),
             ("approx", of(approx::NAME, Vec::new())),
+            ("state", of(state::NAME, Vec::new())),
         ]
     } else {
         vec![("chosen", ClassChoice { classes, ..ClassChoice::default() })]

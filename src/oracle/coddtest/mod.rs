@@ -97,7 +97,7 @@ impl Coddtest {
     fn new(setting: Setting, accepts: Accepts) -> Self {
         let Setting { capabilities, patterns, .. } = setting;
         let quantified = accepts(&capabilities.profile.start, "SELECT 1 = ANY (SELECT 1)").is_ok();
-        let capabilities = undoable(&capabilities);
+        let capabilities = capabilities.undoable();
         let mut oracle =
             Self { capabilities, places: Vec::new(), forms: Vec::new(), quantified, unused: BTreeMap::new() };
         oracle.forms = Form::ALL.into_iter().filter(|form| form.accepted(&oracle, accepts)).collect();
@@ -143,18 +143,6 @@ impl Coddtest {
         }
         said
     }
-}
-
-/// What the target takes, without options of tables under which changes stay.
-fn undoable(capabilities: &Arc<Capabilities>) -> Arc<Capabilities> {
-    let stays = |option: &String| capabilities.profile.not_undone.iter().any(|part| option.contains(part.as_str()));
-    if !capabilities.table_options.iter().chain(&capabilities.keyed_table_options).any(stays) {
-        return capabilities.clone();
-    }
-    let mut without = Capabilities::clone(capabilities);
-    without.table_options.retain(|option| !stays(option));
-    without.keyed_table_options.retain(|option| !stays(option));
-    Arc::new(without)
 }
 
 impl Oracle for Coddtest {

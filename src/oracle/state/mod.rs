@@ -1,0 +1,356 @@
+//! The `state` oracle: a statement that changes a table, and a query that computes over the old state what the table must
+//! have afterwards.
+//!
+//! A case asks the query first, then runs the statement, looks at the table, and undoes it. The same expressions stand in
+//! both, an assigned value in a cast to exactly its column's type, so that the assignment converts nothing. What else must
+//! hold is looked at in the same way: the table through its indexes, its constraints, the number of changed rows, what
+//! RETURNING gives, and that a statement which fails has changed nothing.
+
+mod case;
+mod change;
+mod draw;
+mod look;
+
+use super::{Accepts, Case as _, Oracle, Registration, Setting, SharedCase, TestDatabase};
+use crate::config::matches_glob;
+use crate::generate::database::{Database, GeneratedInfo, IndexInfo, Relations, database};
+use crate::generate::{Capabilities, ColumnInfo, TableInfo};
+use crate::program::Program;
+use crate::rng::{Rng, chance, pick, stream};
+use crate::sql::profile::{ColumnType, Profile};
+use crate::sql::schema::{Column, ForeignKey, Table};
+use crate::sql::types::SqlType;
+use case::StateCase;
+use rand::RngExt as _;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+use strum::VariantArray as _;
+
+/// Its name.
+pub const NAME: &str = "state";
+
+/// How the program knows it.
+pub const REGISTRATION: Registration = Registration {
+    name: NAME,
+    about: "a statement that changes a table leaves what a query over the old state says",
+    of_catalogue: false,
+    open: |setting, accepts| {
+        let any = Kind::VARIANTS.iter().any(|kind| wanted(setting.patterns, *kind));
+        any.then(|| Box::new(State::new(setting, accepts)) as _)
+    },
+};
+
+/// What changes the table. A failure counts for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case", prefix = "state-")]
+enum Kind {
+    Update,
+    Delete,
+    InsertSelect,
+    InsertValues,
+    /// UPDATE with a joined query.
+    UpdateFrom,
+    /// DELETE with one.
+    DeleteUsing,
+    /// INSERT that updates rows with the same key.
+    Upsert,
+    /// INSERT that leaves out rows whose key is there.
+    InsertNew,
+    /// INSERT that removes rows with the same key.
+    Replace,
+    Merge,
+    /// A statement that fails on some row.
+    Failing,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// Whether it adds rows, of which only the columns that it gives a value are known.
+    fn inserts(self) -> bool {
+        matches!(self, Self::InsertSelect | Self::InsertValues | Self::Merge) || self.needs_key()
+    }
+
+    /// Whether it needs a key of one column.
+    fn needs_key(self) -> bool {
+        matches!(self, Self::Upsert | Self::InsertNew | Self::Replace)
+    }
+
+    /// The form of the profile that it needs, if it needs one.
+    fn form(self, profile: &Profile) -> Option<&str> {
+        let changes = &profile.changes;
+        match self {
+            Self::UpdateFrom => Some(&changes.update_from),
+            Self::DeleteUsing => Some(&changes.delete_using),
+            Self::Upsert => Some(&changes.upsert),
+            Self::InsertNew => Some(&changes.insert_new),
+            Self::Replace => Some(&changes.replace),
+            Self::Merge => Some(&changes.merge),
+            Self::Update | Self::Delete | Self::InsertSelect | Self::InsertValues | Self::Failing => None,
+        }
+    }
+}
+
+fn wanted(patterns: &[String], kind: Kind) -> bool {
+    patterns.is_empty() || patterns.iter().any(|pattern| matches_glob(pattern, kind.name()))
+}
+
+/// The oracle, for one target.
+struct State {
+    capabilities: Arc<Capabilities>,
+    kinds: Vec<Kind>,
+    /// Those that the target takes with RETURNING.
+    returning: BTreeSet<Kind>,
+    /// Whether SET takes a row of values from a subquery.
+    row_values: bool,
+    /// Whether a subquery may read the table that is changed, in SET and in WHERE.
+    own_in_set: bool,
+    own_in_where: bool,
+    unused: BTreeMap<String, String>,
+}
+
+/// Databases on which a kind is tried before it is given up.
+const TRIED: u64 = 12;
+
+impl State {
+    fn new(setting: Setting, accepts: Accepts) -> Self {
+        let Setting { capabilities, patterns, .. } = setting;
+        let mut capabilities = Capabilities::clone(&capabilities.undoable());
+        // A virtual table rounds what it is given.
+        capabilities.virtual_tables.clear();
+        let profile = capabilities.profile.clone();
+        let int = profile.declared(&ColumnType::Class(SqlType::Int));
+        let table = [profile.start.as_slice(), &[format!("CREATE TABLE t(a {int}, b {int})")]].concat();
+        let mut takes = |statement: &str| capabilities.undoes && accepts(&table, statement).is_ok();
+        let in_order = profile.changes.sets_in_order;
+        let mut oracle = Self {
+            row_values: takes("UPDATE t SET (a, b) = (SELECT MAX(1), MAX(2))"),
+            // What is seen row by row may be seen in the middle.
+            own_in_set: !profile.set_sees_changes && !in_order && takes("UPDATE t SET a = (SELECT MAX(a) FROM t)"),
+            own_in_where: takes("UPDATE t SET a = 1 WHERE EXISTS (SELECT 1 FROM t AS g WHERE g.b < t.a)")
+                && takes("DELETE FROM t WHERE EXISTS (SELECT 1 FROM t AS g WHERE g.b < t.a)"),
+            returning: BTreeSet::new(),
+            capabilities: Arc::new(capabilities),
+            kinds: Vec::new(),
+            unused: BTreeMap::new(),
+        };
+        for kind in Kind::VARIANTS.iter().copied().filter(|kind| wanted(patterns, *kind)) {
+            match oracle.accepted(kind, accepts) {
+                Ok(()) => oracle.kinds.push(kind),
+                Err(why) => drop(oracle.unused.insert(kind.name().to_owned(), why)),
+            }
+        }
+        for (kind, statement) in [
+            (Kind::Update, "UPDATE t SET a = 1 RETURNING a"),
+            (Kind::Delete, "DELETE FROM t RETURNING a"),
+            (Kind::InsertSelect, "INSERT INTO t(a) SELECT 1 RETURNING a"),
+        ] {
+            if oracle.capabilities.undoes && accepts(&table, statement).is_ok() {
+                oracle.returning.insert(kind);
+            }
+        }
+        oracle
+    }
+
+    fn profile(&self) -> &Profile {
+        &self.capabilities.profile
+    }
+
+    /// Whether some case of a kind runs here, or what the target said to the last one tried.
+    fn accepted(&self, kind: Kind, accepts: Accepts) -> Result<(), String> {
+        if !self.capabilities.undoes {
+            return Err("the target does not undo changes".to_owned());
+        }
+        if kind.form(self.profile()) == Some("") {
+            return Err("the dialect has no such statement".to_owned());
+        }
+        let mut said = Err("no case".to_owned());
+        for seed in 0..TRIED {
+            let mut rng = stream(seed, &[]);
+            let database = StateDatabase::generate(self, &mut rng);
+            let case = StateCase::plain(&database, kind, &mut rng);
+            let mut program = Program::default();
+            case.program(&mut program);
+            let statements = &database.database.epochs[0];
+            for step in program.steps() {
+                let mut texts = step.before.iter().chain([&step.sql]);
+                said = texts.try_for_each(|text| accepts(statements, text.sql()));
+                // That it must fail says nothing of whether the target takes it.
+                if said.is_err() && !step.failing {
+                    break;
+                }
+                said = Ok(());
+            }
+            if said.is_ok() {
+                break;
+            }
+        }
+        said
+    }
+}
+
+impl Oracle for State {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn share(&self) -> u32 {
+        3
+    }
+
+    fn classes(&self) -> Vec<&str> {
+        self.kinds.iter().map(|kind| kind.name()).collect()
+    }
+
+    fn unused(&self) -> &BTreeMap<String, String> {
+        &self.unused
+    }
+
+    fn database<'a>(&'a self, rng: &mut Rng) -> Box<dyn TestDatabase + 'a> {
+        Box::new(StateDatabase::generate(self, rng))
+    }
+}
+
+/// A database, and what cases change.
+struct StateDatabase<'a> {
+    oracle: &'a State,
+    /// The tables as they were asked for, without the columns that the generator adds.
+    schema: Vec<Table>,
+    database: Database,
+}
+
+impl<'a> StateDatabase<'a> {
+    fn generate(oracle: &'a State, rng: &mut Rng) -> Self {
+        let schema = schema(oracle, rng);
+        let relations = Relations { all: &schema, own: schema.len() };
+        let database = database(relations, &oracle.capabilities, rng);
+        Self { oracle, schema, database }
+    }
+
+    fn profile(&self) -> &Profile {
+        self.oracle.profile()
+    }
+
+    fn table(&self, at: usize) -> &TableInfo {
+        &self.database.tables[at]
+    }
+
+    /// The columns of a table as the schema has them: all that INSERT gives a value, and that constraints are on.
+    fn own_columns(&self, at: usize) -> &[ColumnInfo] {
+        &self.table(at).columns[..self.schema[at].columns.len()]
+    }
+
+    /// The indexes of a table.
+    fn indexes(&self, at: usize) -> Vec<&IndexInfo> {
+        self.database.indexes.iter().filter(|index| index.relation == at).collect()
+    }
+
+    /// The generated columns of a table.
+    fn generated(&self, at: usize) -> Vec<&GeneratedInfo> {
+        self.database.generated.iter().filter(|column| column.relation == at).collect()
+    }
+
+    /// Whether rows of a table get numbers of the engine's choice, which may be others each time.
+    fn numbers_rows(&self, at: usize) -> bool {
+        let generated = self.generated(at);
+        let is_number = |column: &&ColumnInfo| !column.given && !generated.iter().any(|of| of.name == column.name);
+        self.table(at).columns.iter().any(|column| is_number(&column))
+    }
+
+    /// The column that alone is a key of a table, if nothing else is unique there.
+    fn only_key(&self, at: usize) -> Option<usize> {
+        let table = &self.schema[at];
+        let keys = [table.primary_key.clone()].into_iter().chain(table.unique.clone()).filter(|key| !key.is_empty());
+        match keys.collect::<Vec<_>>().as_slice() {
+            [key] if key.len() == 1 && !self.indexes(at).iter().any(|index| index.unique) => Some(key[0]),
+            _ => None,
+        }
+    }
+
+    /// Whether a table has what a kind needs.
+    fn fits(&self, kind: Kind, at: usize) -> bool {
+        match kind {
+            Kind::Failing => !self.breakable(at).is_empty(),
+            kind => !kind.needs_key() || self.only_key(at).is_some(),
+        }
+    }
+
+    /// A kind that this database has a table for.
+    fn draw_kind(&self, rng: &mut Rng) -> Kind {
+        let possible = |kind: &Kind| (0..self.schema.len()).any(|at| self.fits(*kind, at));
+        let kinds: Vec<Kind> = self.oracle.kinds.iter().copied().filter(possible).collect();
+        pick(rng, &kinds).copied().unwrap_or(Kind::Update)
+    }
+}
+
+/// Two tables; the second may refer to the first.
+fn schema(oracle: &State, rng: &mut Rng) -> Vec<Table> {
+    let enforced = oracle.capabilities.enforced;
+    let mut tables: Vec<Table> = Vec::new();
+    for at in 0..2 {
+        let columns: Vec<Column> = (0..rng.random_range(2..=4))
+            .map(|column| {
+                const TYPES: [SqlType; 6] =
+                    [SqlType::Int, SqlType::Int, SqlType::Text, SqlType::Text, SqlType::Boolean, SqlType::Real];
+                let ty = if column == 0 { SqlType::Int } else { pick(rng, &TYPES).copied().unwrap_or(SqlType::Int) };
+                Column { name: format!("c{column}"), ty, not_null: enforced.not_null && chance(rng, 15) }
+            })
+            .collect();
+        let of_keys = |column: &Column| [SqlType::Int, SqlType::Text].contains(&column.ty);
+        let mut table = Table {
+            name: format!("t{}", at + 1),
+            columns,
+            primary_key: Vec::new(),
+            unique: Vec::new(),
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+        };
+        if enforced.keys {
+            match rng.random_range(0..10) {
+                0..4 => table.primary_key = vec![0],
+                4 => table.primary_key = vec![0, 1],
+                _ => {}
+            }
+            if of_keys(&table.columns[1]) && chance(rng, 25) {
+                table.unique.push(vec![1]);
+            }
+        }
+        for column in table.primary_key.clone() {
+            table.columns[column].not_null = true;
+        }
+        if enforced.checks && chance(rng, 20) {
+            table.checks.push("c0 <> 1".to_owned());
+        }
+        let parent = tables.first().filter(|parent: &&Table| parent.primary_key == [0]);
+        if parent.is_some() && enforced.foreign_keys && chance(rng, 25) {
+            table.foreign_keys.push(ForeignKey { columns: vec![0], table: 0, referred: vec![0] });
+        }
+        tables.push(table);
+    }
+    tables
+}
+
+impl TestDatabase for StateDatabase<'_> {
+    fn oracle(&self) -> &'static str {
+        NAME
+    }
+
+    fn class(&self) -> &str {
+        NAME
+    }
+
+    fn epochs(&self) -> &[Vec<String>] {
+        &self.database.epochs
+    }
+
+    fn case<'a>(&'a self, rng: &mut Rng) -> SharedCase<'a> {
+        let kind = self.draw_kind(rng);
+        Rc::new(StateCase::draw(self, kind, rng))
+    }
+}
+
+#[cfg(test)]
+mod tests;
