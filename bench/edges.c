@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -152,6 +153,11 @@ static int takes(uint64_t block, uint64_t case_) {
     return (hash * 0xD6E8FEB86659FD93u >> 33) % sample_every == 0;
 }
 
+/* Looking at a failure makes its database again, with statements that are noted as the case's. */
+static int returns_rows(const char *sql) {
+    return strncasecmp(sql, "SELECT", 6) == 0 || strncasecmp(sql, "WITH", 4) == 0 || strncasecmp(sql, "VALUES", 6) == 0;
+}
+
 static void become(int query) {
     if (query != is_query) {
         flush();
@@ -185,7 +191,7 @@ EXPORT int sqlite3_close(sqlite3 *db) {
 EXPORT int sqlite3_prepare_v2(sqlite3 *db, const char *sql, int length, sqlite3_stmt **statement, const char **rest) {
     if (!counts()) return plain_prepare_v2(db, sql, length, statement, rest);
     at = *recorder;
-    become(at.statement < SETUP);
+    become(at.statement < SETUP && returns_rows(sql));
     head->statements++;
     head->queries += is_query;
     if (head->statements % FLUSH_EVERY == 0) flush();

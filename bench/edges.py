@@ -273,16 +273,17 @@ def result(out):
 
 def print_results(arguments):
     names = [name for name in SETS if all((work / name / "summary.json").exists() for work in arguments.work)]
-    print("| snippets | edges | of queries | not with none | queries | cases looked at | distance |")
+    print("| snippets | edges | not with none | of queries | queries | cases looked at | distance |")
     print("|---|---|---|---|---|---|---|")
     for name in names:
         results = [result(work / name) for work in arguments.work]
         more = [
-            sum(1 for own, other in zip(reached(work / name), reached(work / "none")) if own & 2 and not other & 2)
+            sum(1 for own, other in zip(reached(work / name), reached(work / "none")) if own and not other)
             for work in arguments.work
             if "none" in names
         ]
-        cells = [name, *(span([r[of] for r in results]) for of in ("edges", "edges_of_queries")), span(more)]
+        cells = [name, span([r["edges"] for r in results]), span(more)]
+        cells.append(span([r["edges_of_queries"] for r in results]))
         cells += [span([r[of] for r in results]) for of in ("queries", "cases_looked_at")]
         distance = statistics.fmean(r["distance"] for r in results)
         error = sum(r["distance_error"] ** 2 for r in results) ** 0.5 / len(results)
