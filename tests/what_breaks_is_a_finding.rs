@@ -257,8 +257,7 @@ fn a_query_that_ends_a_server_twice_is_found() {
                  members = [\"SELECT abs(t1.c0) FROM t1\", \"SELECT abs(t1.c0) FROM t1 WHERE TRUE\"]\n";
     fs::write(caqtus.path("own.toml"), class).expect("writes");
     let url = server.url("tester", "secret", "empty");
-    // One worker: of two on one server, one may be blamed for what the other's query did, and then nothing comes again.
-    let words = ["--catalogue", "own.toml", "--snippets", "0", "--workers", "1", "--seed", "1", "--cases", "6"];
+    let words = ["--catalogue", "own.toml", "--snippets", "0", "--workers", "2", "--seed", "1", "--cases", "12"];
     let (code, json) = caqtus.hunt(&[&["--dbms", &url, "--oracle", "caq", "--keep", "1"], &words[..]].concat());
     assert_eq!(code, 1, "{json}");
     let found = json["findings"].as_array().expect("a list");

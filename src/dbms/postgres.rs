@@ -41,6 +41,9 @@ const REACH_MAX: Duration = Duration::from_secs(1);
 /// "Shutting Down the Server" of the manual).
 const SHUTDOWN_MAX: Duration = Duration::from_secs(6);
 
+/// How long a server may take to notice that one of its processes crashed.
+const NOTICED_MAX: Duration = Duration::from_secs(1);
+
 /// The code of a server that comes up again after a crash, or shuts down (appendix A of the manual, class 57).
 const RECOVERING: &str = "57P03";
 
@@ -263,15 +266,17 @@ impl Postgres {
     /// Whether the server starts all over, as after a crash. It says the same to whoever connects while it shuts down, and
     /// then takes no more connections.
     fn recovers(&mut self) -> bool {
-        let deadline = clock::now() + SHUTDOWN_MAX;
+        let began = clock::now();
+        let deadline = began + SHUTDOWN_MAX;
         let mut refused = false;
         loop {
-            match self.connect() {
+            let reached = self.connect();
+            self.connection = None;
+            match reached {
                 Err(error) if error.code == RECOVERING => refused = true,
-                Ok(()) => {
-                    self.connection = None;
-                    return refused;
-                }
+                // The client of a process that crashed may know it before the server does, which takes connections until then.
+                _ if !refused && clock::now() < began + NOTICED_MAX => {}
+                Ok(()) => return refused,
                 Err(_) => return false,
             }
             if clock::now() > deadline {
