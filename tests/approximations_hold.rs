@@ -5,30 +5,14 @@ use serde_json::json;
 use std::path::Path;
 use std::process::Command;
 
-/// Hunts on a planted fault, and returns the report and the directory of the first finding.
-fn found(caqtus: &Caqtus, fault: &str) -> (String, String) {
-    let dbms = format!("planted:{fault}");
-    let words = ["--dbms", &dbms, "--oracle", "approx", "--class", "norec-*", "--cases", "3000", "--seed", "1"];
-    let (code, json) = caqtus.hunt(&[&words[..], &["--keep", "1", "--out", fault]].concat());
-    assert_eq!(code, 1, "{json}");
-    let found = &json["findings"][0];
-    let dir = caqtus.path(found["dir"].as_str().expect("a directory"));
-    (
-        std::fs::read_to_string(dir.join("repro.sql")).expect("repro.sql"),
-        found["id"].as_str().expect("an id").to_owned(),
-    )
-}
-
 #[test]
 fn a_row_too_many_and_a_value_too_small_are_found_and_explained() {
     let caqtus = Caqtus::new();
     for (fault, words) in [("row-too-many", "mutator conjunct"), ("value-too-small", "mutator plus")] {
-        let (script, id) = found(&caqtus, fault);
+        let found = caqtus.planted(fault, "approx", &["--class", "norec-*", "--cases", "3000"]);
+        let script = &found.script;
         assert!(script.contains(words) && script.contains(" became "), "{script}");
-        let shows = caqtus.run(&["bug", "replay", &id, "--findings", fault]);
-        assert_eq!(shows.status.code(), Some(1), "{}", String::from_utf8_lossy(&shows.stdout));
-        let agrees = caqtus.run(&["bug", "replay", &id, "--findings", fault, "--dbms", "sqlite"]);
-        assert_eq!(agrees.status.code(), Some(0), "{}", String::from_utf8_lossy(&agrees.stdout));
+        found.shows_there_alone();
     }
 }
 

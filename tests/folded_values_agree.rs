@@ -1,41 +1,27 @@
 //! A query agrees with the same query in which a value is folded; what a case changes is counted and undone.
 
-use crate::support::{Caqtus, engines};
+use crate::support::{Caqtus, Planted, engines};
 use caqtus::config::STATEMENT_LIMITS;
 use caqtus::dbms::target::Target;
 use serde_json::Value;
 
-fn found(caqtus: &Caqtus, fault: &str) -> (Value, String) {
-    let dbms = format!("planted:{fault}");
-    let (code, json) = caqtus.hunt(&[
-        "--dbms", &dbms, "--oracle", "coddtest", "--seed", "1", "--cases", "600", "--keep", "1", "--out", fault,
-    ]);
-    assert_eq!(code, 1, "{json}");
-    let dir = caqtus.path(json["findings"][0]["dir"].as_str().expect("a directory"));
-    let case = std::fs::read_to_string(dir.join("case.json")).expect("case.json");
-    let script = std::fs::read_to_string(dir.join("repro.sql")).expect("repro.sql");
-    (serde_json::from_str(&case).expect("JSON"), script)
-}
-
 #[test]
 fn a_change_that_is_lost_is_reported_with_what_it_leaves() {
     let caqtus = Caqtus::new();
-    let (case, script) = found(&caqtus, "lost-change");
+    let found = caqtus.planted("lost-change", "coddtest", &["--cases", "600"]);
+    let Planted { case, script, .. } = &found;
     assert_eq!(case["checks"][0]["relation"], "same-effect", "{case}");
     assert!(script.contains("must leave the same rows, and change as many"), "{script}");
     assert!(script.contains("\nBEGIN;\n") && script.contains("\nROLLBACK;\n"), "{script}");
     assert!(script.contains("'rows changed' | "), "{script}");
-    let id = case["id"].as_str().expect("an id");
-    let shows = caqtus.run(&["bug", "replay", id, "--findings", "lost-change"]);
-    assert_eq!(shows.status.code(), Some(1), "{}", String::from_utf8_lossy(&shows.stdout));
-    let agrees = caqtus.run(&["bug", "replay", id, "--findings", "lost-change", "--dbms", "sqlite"]);
-    assert_eq!(agrees.status.code(), Some(0), "{}", String::from_utf8_lossy(&agrees.stdout));
+    found.shows_there_alone();
 }
 
 #[test]
 fn a_folded_value_is_made_anew_when_the_case_shrinks() {
     let caqtus = Caqtus::new();
-    let (case, script) = found(&caqtus, "wrong-case");
+    let found = caqtus.planted("wrong-case", "coddtest", &["--cases", "600"]);
+    let Planted { case, script, .. } = &found;
     let queries = case["queries"].as_array().expect("queries");
     assert_eq!((queries.len(), &case["reduced"]), (3, &Value::Bool(true)), "{case}");
     // The text has a hole that the first query fills, and the script what fills it on the rows that are left.

@@ -2,19 +2,6 @@
 //! nothing.
 
 use crate::support::{Caqtus, engines};
-use serde_json::Value;
-
-/// Hunts on a planted fault, and returns the first finding and its script.
-fn found(caqtus: &Caqtus, fault: &str) -> (Value, String) {
-    let dbms = format!("planted:{fault}");
-    let words = ["--dbms", &dbms, "--oracle", "state", "--snippets", "0", "--seed", "1", "--cases", "1200"];
-    let (code, json) = caqtus.hunt(&[&words[..], &["--keep", "1", "--out", fault]].concat());
-    assert_eq!(code, 1, "{json}");
-    let dir = caqtus.path(json["findings"][0]["dir"].as_str().expect("a directory"));
-    let case = std::fs::read_to_string(dir.join("case.json")).expect("case.json");
-    let script = std::fs::read_to_string(dir.join("repro.sql")).expect("repro.sql");
-    (serde_json::from_str(&case).expect("JSON"), script)
-}
 
 #[test]
 fn a_lost_change_a_stale_index_and_a_half_done_statement_are_reported() {
@@ -24,16 +11,11 @@ fn a_lost_change_a_stale_index_and_a_half_done_statement_are_reported() {
         ("stale-index", vec!["through an index", " INDEXED BY ", " DO UPDATE "]),
         ("half-done", vec!["the table before", "The statement must fail", "after the statement failed"]),
     ] {
-        let (case, script) = found(&caqtus, fault);
+        let found = caqtus.planted(fault, "state", &["--snippets", "0", "--cases", "1200"]);
         for word in words {
-            assert!(script.contains(word), "{fault}: {word}: {script}");
+            assert!(found.script.contains(word), "{fault}: {word}: {}", found.script);
         }
-        assert_eq!(case["oracle"], "state");
-        let id = case["id"].as_str().expect("an id");
-        let shows = caqtus.run(&["bug", "replay", id, "--findings", fault]);
-        assert_eq!(shows.status.code(), Some(1), "{}", String::from_utf8_lossy(&shows.stdout));
-        let agrees = caqtus.run(&["bug", "replay", id, "--findings", fault, "--dbms", "sqlite"]);
-        assert_eq!(agrees.status.code(), Some(0), "{}", String::from_utf8_lossy(&agrees.stdout));
+        found.shows_there_alone();
     }
 }
 

@@ -1,26 +1,13 @@
 //! A query over an operation agrees with the same query over a table that stores its results, in every way to store them.
 
-use crate::support::{Caqtus, engines, last_json};
-use serde_json::Value;
-
-/// Hunts for a planted bug and returns the finding that has its context, and its script.
-fn found(caqtus: &Caqtus, fault: &str) -> (Value, String) {
-    let dbms = format!("planted:{fault}");
-    let words = ["--dbms", &dbms, "--oracle", "edc", "--seed", "1", "--cases", "600", "--keep", "1", "--out", fault];
-    let (code, json) = caqtus.hunt(&words);
-    assert_eq!(code, 1, "{json}");
-    assert_eq!(json["findings"][0]["oracle"], "edc", "{json}");
-    let dir = caqtus.path(json["findings"][0]["dir"].as_str().expect("a directory"));
-    let case = std::fs::read_to_string(dir.join("case.json")).expect("case.json");
-    let script = std::fs::read_to_string(dir.join("repro.sql")).expect("repro.sql");
-    (serde_json::from_str(&case).expect("JSON"), script)
-}
+use crate::support::{Caqtus, Planted, engines, last_json};
 
 #[test]
 fn what_is_wrong_only_when_stored_is_reported_and_small() {
     let caqtus = Caqtus::new();
     for fault in ["wrong-stored", "wrong-stored-aggregate"] {
-        let (case, script) = found(&caqtus, fault);
+        let found = caqtus.planted(fault, "edc", &["--cases", "600"]);
+        let Planted { case, script, .. } = &found;
         assert_eq!(case["reduced"], true, "{case}");
         let queries = case["queries"].as_array().expect("queries");
         let [.., in_place, stored] = queries.as_slice() else { panic!("{case}") };
@@ -34,11 +21,7 @@ fn what_is_wrong_only_when_stored_is_reported_and_small() {
         assert!(inserts <= 1, "{statements:#?}");
         let operation = case["fillings"][0].as_str().expect("an operation");
         assert!(operation.len() <= 40, "{operation}");
-        let id = case["id"].as_str().expect("an id");
-        let shows = caqtus.run(&["bug", "replay", id, "--findings", fault]);
-        assert_eq!(shows.status.code(), Some(1), "{}", String::from_utf8_lossy(&shows.stdout));
-        let agrees = caqtus.run(&["bug", "replay", id, "--findings", fault, "--dbms", "sqlite"]);
-        assert_eq!(agrees.status.code(), Some(0), "{}", String::from_utf8_lossy(&agrees.stdout));
+        found.shows_there_alone();
     }
 }
 

@@ -1,6 +1,7 @@
 //! Oracle classes: finding them, reading what is known of one, and deciding whether it may be used.
 
 use super::access::Operator;
+use super::browse::PageQuery;
 use super::extract::{IdempotencyKey, IfMatch, Json, Page, Path, Query, after, limit, rows};
 use super::jobs::{self, Asked};
 use super::problem::{Kind, Problem};
@@ -10,7 +11,7 @@ use crate::catalogue;
 use crate::discover::crosscheck::{Checked, Evidence};
 use crate::plan::PlanTree;
 use crate::plan::diff::diff;
-use crate::store::{ClassDetail, ClassFilter, ClassLine, ClassState, StoredClass, Withdrawal, Written};
+use crate::store::{ClassDetail, ClassFilter, ClassLine, ClassRun, ClassState, StoredClass, Withdrawal, Written};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -25,6 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(detail))
+        .routes(routes!(run_list))
         .routes(routes!(certificate))
         .routes(routes!(release))
         .routes(routes!(quarantine))
@@ -315,6 +317,26 @@ async fn detail(
     let detail = fetch(&service, &name).await?;
     let revision = detail.line.revision;
     seen(&headers, revision, &view(detail)?)
+}
+
+/// A part of the list of what became of a class's cases.
+pub(super) async fn runs(service: &Shared, name: &str, query: &PageQuery) -> Result<Page<ClassRun>, Problem> {
+    let limit = limit(query.limit)?;
+    let after = after(query.cursor.as_ref())?;
+    fetch(service, name).await?;
+    let found = service.store.class_runs(name, after, rows(limit)).await?;
+    Ok(Page::new(found, limit, |run| run.id))
+}
+
+/// List what became of the cases that campaigns ran of a class, in the order of targets' first runs
+#[utoipa::path(get, path = "/api/v1/classes/{name}/runs", tag = "classes", params(("name" = String, Path,), PageQuery),
+    responses((status = 200, body = Page<ClassRun>)))]
+async fn run_list(
+    State(service): State<Shared>,
+    Path(name): Path<String>,
+    Query(query): Query<PageQuery>,
+) -> Result<Json<Page<ClassRun>>, Problem> {
+    runs(&service, &name, &query).await.map(Json)
 }
 
 /// Read the certificate of a proof, as `caqtus-prover check` reads it

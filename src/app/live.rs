@@ -3,10 +3,11 @@
 
 use crate::app::corpus::note_verdicts;
 use crate::clock;
+use crate::hunt::plan::Progress;
 use crate::hunt::protocol::Ready;
 use crate::hunt::stats::Stats;
-use crate::hunt::supervisor::Progress;
-use crate::store::{Build, CampaignRow, SampleRow, Store, StoreError};
+use crate::hunt::uses::{Cases, Used};
+use crate::store::{Build, CampaignRow, ClassCases, SampleRow, Store, StoreError};
 use crate::triage::finding::{self, Finding, FoundReport};
 use crate::triage::known::{self, KnownBug};
 use serde_json::json;
@@ -88,6 +89,7 @@ enum Told {
     Ready { version: String, build_id: String },
     Sums(SampleRow),
     Found(PathBuf),
+    Classes(Vec<ClassCases>),
 }
 
 /// Hears of a hunt and passes it on, without waiting.
@@ -147,6 +149,16 @@ impl Progress for Reporter<'_> {
         let _ = self.tell.send(Told::Found(PathBuf::from(&found.dir)));
         self.shown.found(found);
     }
+
+    fn used(&mut self, counts: &[(Used, Cases)]) {
+        let of_class = |(used, cases): &(Used, Cases)| {
+            let Used::Class(class) = used else { return None };
+            let Cases { pass, void, fail } = *cases;
+            Some(ClassCases { class: class.clone(), pass: int(pass), void: int(void), fail: int(fail) })
+        };
+        let _ = self.tell.send(Told::Classes(counts.iter().filter_map(of_class).collect()));
+        self.shown.used(counts);
+    }
 }
 
 /// Reads a finding without keeping others waiting.
@@ -175,12 +187,13 @@ pub async fn record(
     count: impl Fn(u64, u64) + Send,
 ) -> Recorded {
     let mut recorded = Recorded::default();
-    let (mut next_sample, mut cases) = (0.0, None);
+    let (mut next_sample, mut cases, mut version) = (0.0, None, String::new());
     while let Some(told) = told.recv().await {
         let stored = match (told, recorded.campaign) {
-            (Told::Ready { version, build_id }, _) => match campaign.open(&store, &version).await {
+            (Told::Ready { version: told, build_id }, _) => match campaign.open(&store, &told).await {
                 Ok(open) => {
                     recorded.campaign = Some(open);
+                    version = told;
                     // Its snippets are validated by now.
                     let build = Build { dbms: &place.dbms, version: &version, build_id: &build_id };
                     if let Err(error) = note_verdicts(&store, &build, &place.data_dir).await {
@@ -203,6 +216,7 @@ pub async fn record(
                     Ok(())
                 }
             },
+            (Told::Classes(counts), Some(_)) => store.class_runs_add(&place.dbms, &version, &counts).await,
             (Told::Sums(mut sample), Some((id, before))) => {
                 sample.seconds += before;
                 let keep = sample.seconds >= next_sample;

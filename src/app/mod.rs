@@ -34,7 +34,7 @@ pub fn cores() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hunt::supervisor::HuntPlan;
+    use crate::hunt::plan::HuntPlan;
     use crate::store::Store;
     use crate::triage::finding::Finding;
     use std::path::Path;
@@ -47,7 +47,7 @@ mod tests {
     fn long_use_cases_can_be_tasks(
         store: &Store,
         plan: HuntPlan,
-        (mut progress, mut shown): (Box<dyn Progress>, Box<dyn crate::hunt::supervisor::Progress + Send>),
+        (mut progress, mut shown): (Box<dyn Progress>, Box<dyn crate::hunt::plan::Progress + Send>),
         (stop, stopped): (mpsc::Receiver<()>, watch::Receiver<bool>),
         (finding, workshop, by): (&Finding, &import::Workshop, crate::store::CheckedBy<'_>),
         discovery: &mut discovery::Plan,

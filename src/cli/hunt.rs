@@ -17,7 +17,7 @@ use crate::dbms::target::Target;
 use crate::hunt;
 use crate::hunt::protocol::Ready;
 use crate::hunt::stats::{LEFT_OUT, NOT_TRIED, OracleStats, REPLACED, Stats, share};
-use crate::hunt::supervisor::{HuntEnvironment, HuntPlan, Progress, Summary};
+use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress, Summary};
 use crate::triage::finding::shell_word;
 use crate::triage::group::Bug;
 use anyhow::anyhow;

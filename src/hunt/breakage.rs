@@ -4,7 +4,7 @@
 use super::error::HuntError;
 use super::postmortem::{keep, replay};
 use super::probe::ALIVE;
-use super::supervisor::HuntPlan;
+use super::plan::HuntPlan;
 use crate::corpus::validate::{self, Parsed};
 use crate::dbms::ErrorClass;
 use crate::program::Step;

@@ -1,8 +1,8 @@
 //! What becomes of a case that failed: repeated, checked, reduced, and written down.
 
-use super::executor::{CaseId, Executor, Reporter, Tested, nanos, statements};
+use super::executor::{CaseId, Executor, Reporter, nanos, statements};
+use super::run::Tested;
 use super::protocol::Report;
-use super::prover;
 use super::replay::{comes_again, shows_on};
 use super::session::keeps_its_promises;
 use super::stats::Outcome;
@@ -283,10 +283,8 @@ impl Executor {
                 .entry((settings.to_vec(), foreign_keys))
                 .or_insert_with(|| keeps_its_promises(connection, &profile, enforced, settings, foreign_keys))
         };
-        let prover = self.prover.clone();
-        let mut proves = |question: &str, guarantees: &BTreeSet<_>| {
-            prover.as_deref().is_some_and(|program| prover::proves(program, question, guarantees))
-        };
+        let prover = &mut self.prover;
+        let mut proves = |question: &str, guarantees: &BTreeSet<_>| prover.proves(question, guarantees);
         let mut reduction = Reduction {
             connection: self.session.connection.as_mut(),
             profile: &profile,

@@ -4,20 +4,21 @@ use super::block::replacement;
 use super::examine::{Trigger, server_ended};
 use super::learned::Learning;
 use super::protocol::{ExecutorConfig, Order, Ready, Report};
-use super::prover;
+use super::prover::Prover;
 use super::recorder::{NO_BLOCK, Recorder, SETUP};
+use super::run::Tested;
 use super::session::{Session, SessionError};
-use super::stats::{LEFT_OUT, OracleStats, Outcome, REPLACED, Stats};
-use super::uses::{Cases, Tally};
+use super::stats::{OracleStats, Outcome, REPLACED, Stats};
+use super::uses::Tally;
+use super::watch::Watch;
 use crate::clock;
 use crate::compare::{BagHash, Row};
-use crate::config::{CASES_PER_EPOCH, CampaignSpec, STATEMENT_LIMITS, UnsupportedSubquery};
+use crate::config::{CASES_PER_EPOCH, CampaignSpec, STATEMENT_LIMITS};
 use crate::dbms::sqlite::Sqlite;
 use crate::dbms::target::Target;
 use crate::dbms::{Connection, EngineError, ErrorClass};
-use crate::interpret::{self, may_fail};
-use crate::oracle::{SharedCase, TestDatabase};
-use crate::program::{Program, Step, Text};
+use crate::oracle::TestDatabase;
+use crate::program::Program;
 use crate::rng::stream;
 use crate::sql::error::in_general;
 use crate::sql::profile::Wire;
@@ -29,14 +30,12 @@ use crate::triage::known::KnownBug;
 use crate::triage::reduce::Part;
 use std::collections::HashMap;
 use std::fs;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Streams of one campaign: databases and cases never share one.
-const DATABASE_STREAM: u64 = 1;
-const CASE_STREAM: u64 = 2;
+pub(super) const DATABASE_STREAM: u64 = 1;
+pub(super) const CASE_STREAM: u64 = 2;
 
 /// An executor: a session, a recorder, and counters.
 pub struct Executor {
@@ -54,8 +53,8 @@ pub struct Executor {
     pub(super) kept: HashMap<Fingerprint, usize>,
     /// What experiments showed of findings, by their shapes.
     pub(super) causes: HashMap<String, (Vec<String>, Cause)>,
-    /// The prover's program, if it is there.
-    pub(super) prover: Option<PathBuf>,
+    /// The prover, if it is there.
+    pub(super) prover: Prover,
     /// Another version of the engine, which may say what is right.
     pub(super) reference: Option<Box<dyn Connection>>,
     /// Whether settings alone, with or without foreign keys, keep what the target promises.
@@ -103,40 +102,13 @@ enum Setup {
 }
 
 /// One case of so many is asked for a plan.
-const PLAN_EVERY: u32 = 16;
-
-/// How often it is reported what cases were made of.
-const TELL_USES_EVERY: Duration = Duration::from_millis(500);
+pub(super) const PLAN_EVERY: u32 = 16;
 
 /// How often the database of a block is made again after the engine was lost while it was made.
 const LOSSES_MAX: u32 = 2;
 
 /// Takes reports on their way to the supervisor.
 pub type Reporter<'a> = &'a mut dyn FnMut(Report) -> io::Result<()>;
-
-/// How often a class failed in one way, since that showed a bug that was new.
-#[derive(Debug, Default)]
-pub(super) struct Watch {
-    since: u64,
-}
-
-impl Watch {
-    /// Counts a failure; whether to look at it. After so many that were nothing new only ever fewer are, so that one bug does
-    /// not take all the time, nor hide another behind it for ever.
-    pub(super) fn is_due(&mut self, max: usize) -> bool {
-        self.since += 1;
-        let max = max.max(1) as u64;
-        let times = self.since / max;
-        // The 4th, 16th, 64th, … time as many.
-        let is_fourth = times.is_power_of_two() && times.trailing_zeros().is_multiple_of(2);
-        self.since <= max || (self.since.is_multiple_of(max) && is_fourth)
-    }
-
-    /// The failure that was looked at is of a new bug.
-    pub(super) fn is_news(&mut self) {
-        self.since = 0;
-    }
-}
 
 /// Where in a campaign a case is.
 #[derive(Clone, Copy)]
@@ -184,7 +156,7 @@ impl Executor {
             vanished: HashMap::new(),
             kept,
             causes: HashMap::new(),
-            prover: prover::find(),
+            prover: Prover::here(),
             reference: reference(&session),
             session,
             promised: HashMap::new(),
@@ -330,7 +302,7 @@ impl Executor {
         Ok(())
     }
 
-    fn timed<T>(&mut self, work: impl FnOnce(&mut Session) -> T) -> T {
+    pub(super) fn timed<T>(&mut self, work: impl FnOnce(&mut Session) -> T) -> T {
         let started = clock::now();
         let result = work(&mut self.session);
         self.stats.engine_ns += nanos(started.elapsed());
@@ -435,191 +407,6 @@ impl Executor {
         }
     }
 
-    /// Runs a case and compares what its steps return.
-    fn run_case(&mut self, tested: Tested, report: Reporter) -> io::Result<Outcome> {
-        let Tested { program, at, .. } = tested;
-        let mut bags = std::mem::take(&mut self.bags);
-        let mut rows = std::mem::take(&mut self.rows);
-        self.ran.clear();
-        bags.clear();
-        rows.clear();
-        let mut failed = None;
-        for (number, step) in program.steps().iter().enumerate() {
-            self.recorder.note(at.block, u64::from(at.case), number as u64);
-            self.stats.statements += 1 + (step.before.len() + step.after.len()) as u64;
-            let profile = self.session.profile.clone();
-            let earlier = |at: usize| rows.get(at)?.as_deref();
-            let ran = if program.needs_rows(number) {
-                let ran = self.timed(|s| interpret::rows(s.connection.as_mut(), &profile, step, &earlier));
-                ran.map(|rows| (BagHash::of(&rows), Some(rows)))
-            } else {
-                let ran = self.timed(|s| interpret::hash(s.connection.as_mut(), &profile, step, &earlier));
-                ran.map(|bag| (bag, None))
-            };
-            let (bag, kept) = match ran {
-                Ok((bag, kept)) => {
-                    self.ran.push(number);
-                    (Some(bag), kept)
-                }
-                Err(error) if may_fail(step, &error) => {
-                    self.refused += 1;
-                    self.stats.messages.count(LEFT_OUT, &error.message);
-                    (None, None)
-                }
-                Err(error) => {
-                    failed = Some((number, error));
-                    break;
-                }
-            };
-            bags.push(bag);
-            rows.push(kept);
-        }
-        let compared = if failed.is_some() { Compared::Nothing } else { compared(program, &bags, &rows) };
-        (self.bags, self.rows) = (bags, rows);
-        match (failed, compared) {
-            (Some(failed), _) => self.failed_query(tested, failed, report),
-            (None, Compared::Nothing) => Ok(Outcome::Skipped("nothing to compare with".to_owned())),
-            (None, Compared::Differs) => self.examine(tested, Trigger::Difference, report),
-            (None, Compared::Holds) => Ok(Outcome::Pass),
-        }
-    }
-
-    /// Asks for the plan of a query of a case that passed: one that changes nothing, and is run as it is.
-    fn note_plan(&mut self, tested: Tested) {
-        let Tested { program, at, .. } = tested;
-        let is_plain = |step: &Step| {
-            let alone = step.before.is_empty() && step.after.is_empty() && step.switch.is_none();
-            alone && !step.undone && step.evaluation.is_none()
-        };
-        let plain: Vec<usize> = self.ran.iter().copied().filter(|step| is_plain(&program.steps()[*step])).collect();
-        let turn = (at.case / PLAN_EVERY) as usize + usize::try_from(at.block).unwrap_or_default();
-        let Some(number) = turn.checked_rem(plain.len()).map(|turn| plain[turn]) else { return };
-        self.recorder.note(at.block, u64::from(at.case), number as u64);
-        let rows = std::mem::take(&mut self.rows);
-        let profile = self.session.profile.clone();
-        let step = &program.steps()[number];
-        let plan = self.timed(|s| {
-            interpret::plan(s.connection.as_mut(), &profile, step, &|earlier| rows.get(earlier)?.as_deref())
-        });
-        self.rows = rows;
-        match plan {
-            Ok(plan) => {
-                let mut hash = DefaultHasher::new();
-                plan.hash(&mut hash);
-                self.stats.plans.note(hash.finish());
-            }
-            // The database is made again, and the engine reached again.
-            Err(error) => self.replaced |= interpret::ends_the_engine(&error),
-        }
-    }
-
-    /// Counts what became of a case for what it was made of.
-    fn note_uses(&mut self, tested: Tested, outcome: &Outcome) {
-        let mut cases = Cases::default();
-        match outcome {
-            Outcome::Pass => cases.pass = 1,
-            Outcome::Skipped(_) | Outcome::Warning(_) => cases.void = 1,
-            Outcome::Fail(_) => cases.fail = 1,
-        }
-        let tally = &mut self.tally;
-        tested.case.uses(&mut |used| tally.note(used, cases));
-    }
-
-    /// Reports these counts after the first block, and then now and again. Those of the last moments are lost.
-    fn tell_uses(&mut self, report: Reporter) -> io::Result<()> {
-        if self.told.is_some_and(|told| told.elapsed() < TELL_USES_EVERY) {
-            return Ok(());
-        }
-        self.told = Some(clock::now());
-        report(Report::Used { build_id: self.session.build_id.clone(), counts: self.tally.take() })
-    }
-
-    /// Notes what became of a case in which one filling has a subquery.
-    fn learn(&mut self, tested: Tested, report: Reporter) -> io::Result<()> {
-        let refusal = self.refusal.take();
-        if self.config.spec.learned.is_none() {
-            return Ok(());
-        }
-        let class = tested.database.class();
-        if let Some(placeholder) = tested.case.only_subquery()
-            && self.learning.note(class, placeholder, refusal.is_some())
-        {
-            let (build_id, class) = (self.session.build_id.clone(), class.to_owned());
-            report(Report::UnsupportedSubquery(UnsupportedSubquery {
-                build_id,
-                class,
-                placeholder,
-                why: refusal.unwrap_or_default(),
-            }))?;
-        }
-        Ok(())
-    }
-
-    fn failed_query(
-        &mut self,
-        tested: Tested,
-        (number, error): (usize, EngineError),
-        report: Reporter,
-    ) -> io::Result<Outcome> {
-        let class = error.class.to_string();
-        match error.class {
-            ErrorClass::Semantic | ErrorClass::Unsupported | ErrorClass::Data | ErrorClass::Unfit => {
-                self.stats.messages.count(&format!("skipped: {class}"), &error.message);
-                if matches!(error.class, ErrorClass::Semantic | ErrorClass::Unsupported) {
-                    self.refusal = Some(error.message);
-                }
-                Ok(Outcome::Skipped(class))
-            }
-            ErrorClass::Limit | ErrorClass::ConnectionLost => {
-                self.stats.messages.count(&format!("warning: {class}"), &error.message);
-                self.replaced |= error.class == ErrorClass::ConnectionLost;
-                Ok(Outcome::Warning(class))
-            }
-            ErrorClass::Crash if self.shared => self.suspect(tested, Some(number), &error, report),
-            ErrorClass::Internal | ErrorClass::Crash | ErrorClass::Hang => {
-                self.examine(tested, Trigger::Error(number, error), report)
-            }
-        }
-    }
-
-    /// Sends the statements of the first blocks and nothing else: what the engine and its protocol cost by themselves, as
-    /// statements, CPU time and the server's. `None` where there is no server of our own.
-    pub fn raw(&mut self, blocks: u64) -> Option<Stats> {
-        let oracles = self.session.oracles.clone();
-        let mut work = Vec::new();
-        let mut program = Program::default();
-        for block in 0..blocks {
-            let database = oracles.database(&mut stream(self.config.spec.seed, &[DATABASE_STREAM, block]));
-            let mut queries = Vec::new();
-            for number in 0..CASES_PER_EPOCH {
-                let case = database.case(&mut stream(self.config.spec.seed, &[CASE_STREAM, block, u64::from(number)]));
-                program.clear();
-                case.program(&mut program);
-                let plain = program
-                    .steps()
-                    .iter()
-                    .filter(|q| q.switch.is_none() && q.before.is_empty() && q.sql.holes().is_empty() && !q.undone);
-                queries.extend(plain.map(|q| q.sql.sql().to_owned()));
-            }
-            work.push((database.epochs()[0].clone(), queries));
-        }
-        let connection = self.session.connection.as_mut();
-        let (server, cpu) = (connection.server_cpu()?, clock::cpu_time());
-        let mut statements = 0;
-        for (setup, queries) in &work {
-            let _ = connection.reset();
-            statements += setup.len() + queries.len();
-            setup.iter().for_each(|sql| drop(connection.execute(sql)));
-            queries.iter().for_each(|sql| drop(connection.rows(sql)));
-        }
-        Some(Stats {
-            statements: statements as u64,
-            cpu_ns: nanos(clock::cpu_time().saturating_sub(cpu)),
-            server_ns: nanos(connection.server_cpu()?.saturating_sub(server)),
-            ..Stats::default()
-        })
-    }
-
     /// Makes a case again without running it, up to a query if one is named.
     pub fn describe(&mut self, block: u64, case: u32, query: Option<usize>) -> Finding {
         let oracles = self.session.oracles.clone();
@@ -656,82 +443,6 @@ struct Place<'a> {
     broken: bool,
 }
 
-/// A case with what it is on.
-#[derive(Clone, Copy)]
-pub(super) struct Tested<'a, 'd> {
-    pub(super) database: &'d dyn TestDatabase,
-    pub(super) case: &'a SharedCase<'d>,
-    pub(super) program: &'a Program,
-    pub(super) at: CaseId,
-}
-
-impl<'a, 'd: 'a> Tested<'a, 'd> {
-    /// The class that a failure of a part of the case counts for.
-    pub(super) fn blamed(&self, part: &Part) -> &'a str {
-        let steps: Vec<&Step> = part.involved().into_iter().map(|at| &self.program.steps()[at]).collect();
-        self.case.blamed(&steps).unwrap_or_else(|| self.database.class())
-    }
-
-    /// A hash of everything it runs, so that two campaigns can be compared case by case in any order.
-    fn digest(&self) -> u64 {
-        let mut hash = DefaultHasher::new();
-        hash.write_u64(self.at.block);
-        hash.write_u32(self.at.case);
-        if self.at.case.is_multiple_of(CASES_PER_EPOCH) {
-            for statement in self.database.epochs().iter().flatten() {
-                hash.write(statement.as_bytes());
-            }
-        }
-        let add = |hash: &mut DefaultHasher, text: &Text| match text.holes() {
-            [] => hash.write(text.sql().as_bytes()),
-            _ => hash.write(text.to_string().as_bytes()),
-        };
-        for step in self.program.steps() {
-            step.before.iter().for_each(|text| add(&mut hash, text));
-            step.parameters.iter().for_each(|literal| hash.write(literal.as_bytes()));
-            add(&mut hash, &step.sql);
-            hash.write(step.switch.as_ref().map_or("", |switch| &switch.name).as_bytes());
-        }
-        hash.finish()
-    }
-}
-
-/// What comparing the results of a case in the hot loop shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Compared {
-    /// No check has two results.
-    Nothing,
-    Holds,
-    /// Hashes differ, or a relation does not hold: to be looked at.
-    Differs,
-}
-
-/// Compares results: by their hashes where these decide, by rows elsewhere.
-fn compared(program: &Program, bags: &[Option<BagHash>], rows: &[Option<Vec<Row>>]) -> Compared {
-    let mut compared = Compared::Nothing;
-    for check in program.checks() {
-        let differs = if check.relation.by_hash() {
-            let mut ran = check.steps.iter().filter_map(|at| bags[*at]);
-            let Some(first) = ran.next() else { continue };
-            let mut others = ran.peekable();
-            if others.peek().is_none() {
-                continue;
-            }
-            others.any(|bag| bag != first)
-        } else {
-            if check.steps.iter().any(|at| rows[*at].is_none()) {
-                continue;
-            }
-            check.violation(|at| rows[at].as_deref()).is_some()
-        };
-        if differs {
-            return Compared::Differs;
-        }
-        compared = Compared::Holds;
-    }
-    compared
-}
-
 /// The batch of set-up statements that a case comes after.
 fn epoch_of(case: u32, database: &dyn TestDatabase) -> usize {
     ((case / CASES_PER_EPOCH) as usize).min(database.epochs().len().saturating_sub(1))
@@ -744,20 +455,4 @@ pub(super) fn statements(database: &dyn TestDatabase, case: u32) -> Vec<String> 
 
 pub(super) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_nothing_new_is_looked_at_ever_less() {
-        let due = |watch: &mut Watch, times: u64| (1..=times).filter(|_| watch.is_due(3)).count();
-        let mut watch = Watch::default();
-        assert_eq!(due(&mut watch, 3), 3);
-        assert_eq!(due(&mut watch, 10_000), 5, "the 12th, 48th, 192nd, …");
-        watch.is_news();
-        assert_eq!(due(&mut watch, 5), 3);
-        assert!((0..4).all(|_| Watch::default().is_due(0)), "the first always");
-    }
 }

@@ -17,18 +17,22 @@ pub mod guarantees;
 pub mod learned;
 pub mod lines;
 mod outage;
+pub mod plan;
 mod postmortem;
 pub mod probe;
 pub mod process;
 pub mod protocol;
 pub mod prover;
+mod raw;
 pub mod recorder;
 pub mod replay;
+mod run;
 pub mod scripts;
 pub mod session;
 pub mod stats;
 pub mod supervisor;
 pub mod uses;
+mod watch;
 
 use std::io;
 

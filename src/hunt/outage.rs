@@ -8,7 +8,7 @@ use super::error::HuntError;
 use super::postmortem::{keep, replay};
 use super::probe::{self, Opened};
 use super::stats::Outcome;
-use super::supervisor::HuntPlan;
+use super::plan::HuntPlan;
 use crate::clock;
 use crate::dbms::target::{Target, TargetError};
 use crate::triage::finding::{Finding, FindingKind, FoundReport};

@@ -7,7 +7,7 @@ use super::protocol::{Order, Report};
 use super::recorder::{self, Position};
 use super::replay::{breaks_again, shows, shows_on};
 use super::stats::Outcome;
-use super::supervisor::HuntPlan;
+use super::plan::HuntPlan;
 use crate::catalogue;
 use crate::clock;
 use crate::config::{

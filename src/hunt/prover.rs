@@ -1,19 +1,21 @@
-//! Questions to the prover while a finding is made smaller. It runs in a process of its own for each: it links Z3, and few
-//! are asked.
+//! Questions to the prover while a finding is made smaller. It links Z3, so it runs in a process of its own, which goes on
+//! from question to question.
 
-use crate::config::scrub_env;
+use crate::config::{PROVER_MEMORY_MIB, scrub_env};
+use prover::Pair;
 use prover::ir::Assumption;
-use serde::Deserialize;
+use prover::wire::{Answer, Outcome, Request, Task, read_frame, write_frame};
 use std::collections::BTreeSet;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
 
 /// The prover's program.
 pub const PROGRAM: &str = "caqtus-prover";
 
-/// How long it may think about one question.
-const DEADLINE: &str = "1s";
+/// How long it may think about one question, in milliseconds.
+const DEADLINE_MS: u64 = 1_000;
 
 /// The prover's program, beside this one or in the path.
 pub fn find() -> Option<PathBuf> {
@@ -23,25 +25,72 @@ pub fn find() -> Option<PathBuf> {
     dirs.find_map(|dir| Some(dir.join(PROGRAM)).filter(|program| program.is_file()))
 }
 
-/// What of its answer counts here.
-#[derive(Deserialize)]
-struct Answer {
-    verdict: String,
-    #[serde(default)]
-    assumptions: BTreeSet<Assumption>,
+/// A prover that is asked.
+#[derive(Debug, Default)]
+pub(super) struct Prover {
+    program: Option<PathBuf>,
+    process: Option<Process>,
+    asked: u64,
 }
 
-/// Whether a prover calls the queries of a question equivalent, and takes no more for granted than what is guaranteed. One
-/// that does not answer does not.
-pub(super) fn proves(program: &Path, question: &str, guarantees: &BTreeSet<Assumption>) -> bool {
-    let mut command = Command::new(program);
-    command.args(["prove", "--pairs", "-", "--json", "--workers", "1", "--deadline", DEADLINE]);
-    scrub_env(&mut command);
-    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-    let Ok(mut child) = child else { return false };
-    // One that ends early has no answer either.
-    let _ = child.stdin.take().map(|mut input| writeln!(input, "{question}"));
-    let Ok(output) = child.wait_with_output() else { return false };
-    let answer: Result<Answer, _> = serde_json::from_slice(&output.stdout);
-    answer.is_ok_and(|answer| answer.verdict == "proven" && answer.assumptions.is_subset(guarantees))
+/// A process, whose answers come in the order of the questions.
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    input: ChildStdin,
+    answers: Receiver<Answer>,
+}
+
+impl Prover {
+    /// The one that is beside this program or in the path; without it nothing is proven.
+    pub(super) fn here() -> Self {
+        Self { program: find(), ..Self::default() }
+    }
+
+    /// Whether it calls the queries of a question, a line of a file of pairs, equivalent, and takes no more for granted than
+    /// what is guaranteed. One that does not answer does not.
+    pub(super) fn proves(&mut self, question: &str, guarantees: &BTreeSet<Assumption>) -> bool {
+        let Ok(pair) = serde_json::from_str::<Pair>(question) else { return false };
+        self.asked += 1;
+        let id = self.asked.to_string();
+        let request = Request { id: id.clone(), pair, limits: None, task: Task::Decide, certificate: false };
+        let Some(mut process) = self.process.take().or_else(|| self.start()) else { return false };
+        let answer = process.ask(&request);
+        // A process that is late or broken ends here; the next question has a new one.
+        let Some(answer) = answer.filter(|answer| answer.id == id) else { return false };
+        self.process = Some(process);
+        answer.verdict == Outcome::Proven && answer.assumptions.is_subset(guarantees)
+    }
+
+    fn start(&self) -> Option<Process> {
+        let mut command = Command::new(self.program.as_ref()?);
+        command.args(["serve", "--end-with-input", &format!("--memory={PROVER_MEMORY_MIB}")]);
+        scrub_env(&mut command);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+        let (input, mut output) = (child.stdin.take()?, child.stdout.take()?);
+        let (sender, answers) = mpsc::channel();
+        std::thread::spawn(move || {
+            while let Ok(Some(answer)) = read_frame(&mut output) {
+                if sender.send(answer).is_err() {
+                    break;
+                }
+            }
+        });
+        Some(Process { child, input, answers })
+    }
+}
+
+impl Process {
+    fn ask(&mut self, request: &Request) -> Option<Answer> {
+        write_frame(&mut self.input, request).ok()?;
+        self.answers.recv_timeout(Duration::from_millis(DEADLINE_MS)).ok()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }

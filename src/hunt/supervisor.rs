@@ -7,19 +7,19 @@ use super::block::block_of;
 use super::campaign::{self, Campaign};
 use super::error::HuntError;
 use super::outage::{self, Outage, Recovery};
+use super::plan::{HuntPlan, KNOWN_BUGS, Progress, Summary};
 use super::postmortem::{Examined, examine, keep};
 use super::probe::{self, Opened};
 use super::process::{Broken, End, Event, Process, monitor_worker};
-use super::protocol::{ExecutorConfig, Order, Ready, Report, WorkerEnvironment};
+use super::protocol::{Order, Ready, Report};
 use super::recorder::{self, Position};
 use super::stats::{NOT_TRIED, Outcome, Stats};
 use super::uses::{self, Uses};
 use super::{breakage, learned};
 use crate::clock;
-use crate::config::{CASES_PER_BLOCK, CLOSING_MS, CampaignSpec, DEADLINE_GRACE_MS, STATE_EVERY_MS, millis};
+use crate::config::{CASES_PER_BLOCK, CLOSING_MS, DEADLINE_GRACE_MS, STATE_EVERY_MS, millis};
 use crate::dbms::target::{Target, TargetError};
 use crate::triage::finding::{self, Finding, FoundReport};
-use crate::triage::known::KnownBug;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,101 +28,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{mpsc, watch as watching};
 use tokio::task::JoinSet;
-
-/// What a hunt is asked to do.
-#[derive(Debug, Clone)]
-pub struct HuntPlan {
-    /// What is run. A campaign that is gone on with keeps its own, but for the limits.
-    pub spec: CampaignSpec,
-    /// Where.
-    pub environment: HuntEnvironment,
-    /// Go on where the campaign in the output directory stopped.
-    pub resume: bool,
-}
-
-/// Where a hunt works. Nothing of it changes its cases.
-#[derive(Debug, Clone)]
-pub struct HuntEnvironment {
-    /// Where installed engines and caches are.
-    pub data_dir: PathBuf,
-    /// Where findings are written, and the campaign's state.
-    pub out_dir: PathBuf,
-    /// Number of executors.
-    pub workers: usize,
-    /// How long a server that is not ours and ended under the hunt may take to come back.
-    pub server_return_max: Duration,
-    /// Bugs that are known, which executors spend less time on.
-    pub known: Vec<KnownBug>,
-    /// Another target: what shows there too is no news.
-    pub against: Option<String>,
-}
-
-impl HuntPlan {
-    /// What an executor is started with.
-    pub(super) fn executor(&self, recorder: PathBuf, known: Vec<String>, time_left_ms: Option<u64>) -> ExecutorConfig {
-        let HuntEnvironment { data_dir, out_dir, against, .. } = self.environment.clone();
-        let known_bugs = recorder.parent().map(|dir| dir.join(KNOWN_BUGS)).filter(|path| path.exists());
-        let environment = WorkerEnvironment { data_dir, out_dir, known, known_bugs, against, recorder, time_left_ms };
-        ExecutorConfig { spec: self.spec.clone(), environment }
-    }
-}
-
-/// The file beside the recorders with the bugs that are known.
-const KNOWN_BUGS: &str = "known-bugs.json";
-
-/// What a hunt did.
-#[derive(Debug)]
-pub struct Summary {
-    /// The target, which a resumed campaign brings with it.
-    pub dbms: String,
-    /// The engine's version, and what was tested with.
-    pub ready: Ready,
-    /// The campaign's seed.
-    pub seed: u64,
-    /// Wall-clock time.
-    pub elapsed: Duration,
-    /// What all executors did, over the whole campaign.
-    pub stats: Stats,
-    /// Findings kept.
-    pub findings: Vec<FoundReport>,
-    /// How often executors had to be replaced.
-    pub restarts: u64,
-    /// Why it could not go on, if it could not.
-    pub error: Option<HuntError>,
-}
-
-impl Summary {
-    /// The summary of a hunt that did nothing.
-    pub fn nothing(dbms: &str, seed: u64) -> Self {
-        Self {
-            dbms: dbms.to_owned(),
-            ready: Ready::default(),
-            seed,
-            elapsed: Duration::ZERO,
-            stats: Stats::default(),
-            findings: Vec::new(),
-            restarts: 0,
-            error: None,
-        }
-    }
-
-    /// The summary of a hunt that came to its end.
-    pub fn whole(mut self) -> Result<Self, HuntError> {
-        self.error.take().map_or(Ok(self), Err)
-    }
-}
-
-/// What the hunt tells whoever shows its progress.
-pub trait Progress {
-    /// Executors work on a version.
-    fn ready(&mut self, ready: &Ready);
-    /// The sums so far.
-    fn update(&mut self, stats: &Stats, findings: usize, elapsed: Duration);
-    /// Something happened.
-    fn note(&mut self, message: &str);
-    /// A finding is on disk. It came again, and is one of this campaign.
-    fn found(&mut self, _found: &FoundReport) {}
-}
 
 /// Orders an executor has at a time: one runs, one waits, so that it never idles.
 const ORDERS_IN_FLIGHT: usize = 2;
@@ -530,6 +435,7 @@ impl<'a> Hunt<'a> {
                 }
             }
             Report::Used { build_id, counts } => {
+                self.progress.used(&counts);
                 let known = self.uses.entry(build_id).or_default();
                 counts.into_iter().for_each(|(used, cases)| known.entry(used).or_default().add(cases));
             }

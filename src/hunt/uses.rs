@@ -1,5 +1,5 @@
 //! What campaigns used and what became of it: for each build of a target how many cases with a snippet, an operator of the
-//! grammar or a function of the engine's list passed, and how many were void.
+//! grammar or a function of the engine's list, or of a class, passed, and how many were void.
 //!
 //! Kept in the data directory, per target. A campaign goes by what was known when it began: a snippet whose cases are void too
 //! often comes into fewer campaigns, as a Beta posterior over its cases says.
@@ -20,6 +20,8 @@ pub enum Used {
     Operator(String),
     /// A function of the engine's list.
     Function(String),
+    /// A class, by name.
+    Class(String),
 }
 
 /// What became of cases.
@@ -55,6 +57,15 @@ pub struct Tally {
     snippets: HashMap<String, Cases>,
     operators: HashMap<String, Cases>,
     functions: HashMap<String, Cases>,
+    classes: HashMap<String, Cases>,
+}
+
+/// Adds to the counts of a name.
+fn add_to(counts: &mut HashMap<String, Cases>, name: &str, cases: Cases) {
+    match counts.get_mut(name) {
+        Some(known) => known.add(cases),
+        None => _ = counts.insert(name.to_owned(), cases),
+    }
 }
 
 impl Tally {
@@ -66,19 +77,22 @@ impl Tally {
             Use::Operator(name) => (&mut self.operators, name),
             Use::Function(name) => (&mut self.functions, name),
         };
-        match counts.get_mut(name) {
-            Some(known) => known.add(cases),
-            None => _ = counts.insert(name.to_owned(), cases),
-        }
+        add_to(counts, name, cases);
+    }
+
+    /// Counts a case for its class.
+    pub fn note_class(&mut self, class: &str, cases: Cases) {
+        add_to(&mut self.classes, class, cases);
     }
 
     /// What was counted since the last time.
     pub fn take(&mut self) -> Vec<(Used, Cases)> {
-        let Self { snippets, operators, functions } = std::mem::take(self);
+        let Self { snippets, operators, functions, classes } = std::mem::take(self);
         let snippets = snippets.into_iter().map(|(name, cases)| (Used::Snippet(name), cases));
         let operators = operators.into_iter().map(|(name, cases)| (Used::Operator(name), cases));
         let functions = functions.into_iter().map(|(name, cases)| (Used::Function(name), cases));
-        snippets.chain(operators).chain(functions).collect()
+        let classes = classes.into_iter().map(|(name, cases)| (Used::Class(name), cases));
+        snippets.chain(operators).chain(functions).chain(classes).collect()
     }
 }
 

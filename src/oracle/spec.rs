@@ -13,7 +13,6 @@ use crate::generate::database::Database;
 use crate::generate::{Capabilities, ColumnInfo, Corpus, TableInfo};
 use crate::program::{Assumption, Evaluation, Meaning, Program, Ready, Relation, Step, tables_of};
 use crate::rng::Rng;
-use crate::sql::lex::tokens;
 use crate::sql::operator::{Kind, OpPiece, Operator};
 use crate::sql::profile::{ColumnType, Profile};
 use crate::sql::types::{SqlType, Value};
@@ -307,11 +306,10 @@ fn type_known(column: &ColumnInfo) -> Option<SqlType> {
 
 impl<'a> Case<'a> for SpecCase<'a> {
     fn program(&self, into: &mut Program) {
-        let words = tokens(self.query.sql.sql()).unwrap_or_default();
         let mut tables = Vec::new();
         let mut observed = 0;
-        for table in &self.on.tables {
-            if !words.iter().any(|token| token.is_word(&table.name)) {
+        for (at, table) in self.on.tables.iter().enumerate() {
+            if !self.meaning.as_ref().is_some_and(|meaning| meaning.reads(at)) {
                 tables.push(None);
                 continue;
             }

@@ -9,7 +9,7 @@ use crate::sql::lex::{Token, tokens};
 use crate::sql::profile::Profile;
 use crate::sql::types::Value;
 use prover::eval::{Database, Limits, Prepared};
-use prover::ir::{Assumption, Query, Schema, Type, Value as Exact};
+use prover::ir::{Assumption, Query, Schema, TableId, Type, Value as Exact};
 use prover::lower::{self, Unsupported};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ const WORDS: [&str; 2] = ["collate", "natural"];
 pub struct Evaluation {
     /// CREATE TABLE statements of the tables, with the columns that the query may name and their types.
     pub schema: String,
-    /// For each of them the position of the step whose rows are the table's; nothing for those that the query does not name.
+    /// For each of them the position of the step whose rows are the table's; nothing for those that the query does not read.
     pub tables: Vec<Option<usize>>,
     /// The query made ready, for whoever made the step.
     #[serde(skip)]
@@ -113,6 +113,11 @@ impl Meaning {
         &self.columns
     }
 
+    /// Whether it reads a table of the schema.
+    pub fn reads(&self, table: TableId) -> bool {
+        self.prepared.tables().contains(&table)
+    }
+
     /// Its rows, on these rows of the tables.
     pub fn rows(&self, tables: &[&[Row]]) -> Result<Vec<Row>, Unfit> {
         let of_table = |(rows, types): (&&[Row], &Vec<Type>)| rows.iter().map(|row| exact_row(row, types)).collect();
@@ -147,14 +152,18 @@ impl Evaluation {
         profile: &Profile,
         earlier: impl Fn(usize) -> Option<&'r [Row]>,
     ) -> Result<Vec<Row>, Unfit> {
-        let rows = |step: &Option<usize>| step.map_or(Some(&[][..]), &earlier);
-        let tables: Option<Vec<&[Row]>> = self.tables.iter().map(rows).collect();
-        let tables = tables.ok_or(Unfit::NotRun)?;
-        match &self.ready.0 {
-            Some(meaning) if meaning.sql == sql => meaning.rows(&tables),
+        let meaning = match &self.ready.0 {
+            Some(meaning) if meaning.sql == sql => Arc::clone(meaning),
             // Whoever changes a text does not change what was made of it.
-            _ => Meaning::new(&self.schema, sql, profile)?.rows(&tables),
-        }
+            _ => Arc::new(Meaning::new(&self.schema, sql, profile)?),
+        };
+        let rows = |(table, step): (TableId, &Option<usize>)| match step {
+            Some(step) => earlier(*step),
+            // A changed text may read what the query did not.
+            None => (!meaning.reads(table)).then_some(&[][..]),
+        };
+        let tables: Option<Vec<&[Row]>> = self.tables.iter().enumerate().map(rows).collect();
+        meaning.rows(&tables.ok_or(Unfit::NotRun)?)
     }
 }
 
@@ -261,6 +270,13 @@ mod tests {
             let found = evaluate("sqlite", sql, &t, &[]);
             assert!(matches!(found, Err(Unfit::Undefined(_))), "{sql}: {found:?}");
         }
+        // The rows of a table that it reads are missing.
+        let tables = vec![Some(0), None];
+        let evaluation = Evaluation { schema: SCHEMA.to_owned(), tables, ready: Ready::default() };
+        let profile = profile("postgres").expect("shipped");
+        let rows = |sql: &str| evaluation.rows(sql, &profile, |_| Some(&t[..]));
+        assert_eq!(rows("SELECT 1 FROM u"), Err(Unfit::NotRun));
+        assert!(rows("SELECT 1 FROM t").is_ok());
         // SQLite stores what it is given.
         let other = [vec![text("1"), text("x")]];
         assert!(evaluate("sqlite", "SELECT t.a FROM t", &other, &[]).is_err());

@@ -14,6 +14,7 @@ mod browse;
 mod bug;
 mod campaign;
 mod class;
+mod class_run;
 mod cluster;
 mod coverage;
 mod discovery;
@@ -31,6 +32,7 @@ pub use browse::{
 pub use bug::{BugChange, BugDetail, BugFilter, BugLine, BugState, FindingFilter, FindingLine, NoteRow};
 pub use campaign::{CampaignDetail, CampaignLine, CampaignRow, NewCampaign, OpenCampaign, SampleRow, Started};
 pub use class::{CheckedBy, ClassState, ClassSummary, NewClass, NewProof, PutOutcome, StoredClass};
+pub use class_run::{ClassCases, ClassRun};
 pub use coverage::{CoverageLine, CoverageRow};
 pub use discovery::{
     CandidateRow, CandidateTotal, CandidateVerdict, Costs, ExchangeOutcome, ExchangeRow, Run, RunClass, SeedRow,

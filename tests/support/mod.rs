@@ -53,6 +53,41 @@ impl Caqtus {
             .unwrap_or_else(|e| panic!("{e}: {stdout} {}", String::from_utf8_lossy(&output.stderr)));
         (output.status.code().expect("an exit code"), json)
     }
+
+    /// Hunts with an oracle on a planted fault, and returns the first finding.
+    pub(crate) fn planted(&self, fault: &str, oracle: &str, words: &[&str]) -> Planted<'_> {
+        let dbms = format!("planted:{fault}");
+        let all = ["--dbms", &dbms, "--oracle", oracle, "--seed", "1", "--keep", "1", "--out", fault];
+        let (code, json) = self.hunt(&[&all[..], words].concat());
+        assert_eq!((code, json["findings"][0]["oracle"].as_str()), (1, Some(oracle)), "{json}");
+        let dir = self.path(json["findings"][0]["dir"].as_str().expect("a directory"));
+        let case = std::fs::read_to_string(dir.join("case.json")).expect("case.json");
+        let script = std::fs::read_to_string(dir.join("repro.sql")).expect("repro.sql");
+        Planted { caqtus: self, out: fault.to_owned(), case: serde_json::from_str(&case).expect("JSON"), script }
+    }
+}
+
+/// What a hunt found on a planted fault.
+pub(crate) struct Planted<'a> {
+    caqtus: &'a Caqtus,
+    /// Where it is kept.
+    out: String,
+    /// Its `case.json`.
+    pub(crate) case: Value,
+    /// Its `repro.sql`.
+    pub(crate) script: String,
+}
+
+impl Planted<'_> {
+    /// Replays it: it must show where the fault is planted, and nowhere else.
+    pub(crate) fn shows_there_alone(&self) {
+        let id = self.case["id"].as_str().expect("an id");
+        let words = ["bug", "replay", id, "--findings", &self.out];
+        let shows = self.caqtus.run(&words);
+        assert_eq!(shows.status.code(), Some(1), "{}", String::from_utf8_lossy(&shows.stdout));
+        let agrees = self.caqtus.run(&[&words[..], &["--dbms", "sqlite"]].concat());
+        assert_eq!(agrees.status.code(), Some(0), "{}", String::from_utf8_lossy(&agrees.stdout));
+    }
 }
 
 /// Runs the program and returns what it prints; it must end with this code.

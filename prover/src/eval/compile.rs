@@ -1,8 +1,9 @@
 //! From plans to prepared plans.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::ir::{Aggregate, ArithmeticOp, CompareOp, Expr, OrderKey, Plan, Type};
+use crate::ir::{Aggregate, ArithmeticOp, CompareOp, Expr, OrderKey, Plan, TableId, Type};
 
 use super::EvalError;
 use super::calendar;
@@ -28,11 +29,12 @@ pub(super) struct Compiler {
     /// The outermost scope read since it was last reset.
     lowest: usize,
     caches: usize,
+    tables: BTreeSet<TableId>,
 }
 
 impl Default for Compiler {
     fn default() -> Self {
-        Self { scopes: Vec::new(), lowest: usize::MAX, caches: 0 }
+        Self { scopes: Vec::new(), lowest: usize::MAX, caches: 0, tables: BTreeSet::new() }
     }
 }
 
@@ -40,6 +42,11 @@ impl Compiler {
     /// How many results of closed subqueries a run keeps.
     pub(super) fn caches(&self) -> usize {
         self.caches
+    }
+
+    /// The tables that it came across.
+    pub(super) fn into_tables(self) -> BTreeSet<TableId> {
+        self.tables
     }
 
     /// Whether a column of the outermost row was read.
@@ -87,7 +94,10 @@ impl Compiler {
 
     pub(super) fn node(&mut self, plan: &Plan) -> Result<Node, EvalError> {
         Ok(match plan {
-            Plan::Scan { table, .. } => Node::Table(*table),
+            Plan::Scan { table, .. } => {
+                self.tables.insert(*table);
+                Node::Table(*table)
+            }
             Plan::Values { rows, types } => {
                 let row = |c: &mut Self, row: &Vec<Expr>| {
                     row.iter().zip(types).map(|(e, ty)| c.expr_as(e, ty)).collect::<Result<Vec<_>, _>>()

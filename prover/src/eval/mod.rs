@@ -21,7 +21,7 @@ mod window;
 
 use std::collections::BTreeSet;
 
-use crate::ir::{Expr, Query, Value};
+use crate::ir::{Expr, Query, TableId, Value};
 
 pub(crate) use cast::is_date;
 use code::{Code, Node, SortKey};
@@ -91,6 +91,7 @@ pub struct Prepared {
     order: Vec<SortKey>,
     visible: usize,
     caches: usize,
+    tables: BTreeSet<TableId>,
 }
 
 impl Prepared {
@@ -99,7 +100,13 @@ impl Prepared {
         let mut compiler = Compiler::default();
         let node = compiler.node(&query.plan)?;
         let order = compiler.order(&query.order)?;
-        Ok(Self { node, order, visible: query.visible, caches: compiler.caches() })
+        let caches = compiler.caches();
+        Ok(Self { node, order, visible: query.visible, caches, tables: compiler.into_tables() })
+    }
+
+    /// The tables that the query reads.
+    pub fn tables(&self) -> &BTreeSet<TableId> {
+        &self.tables
     }
 
     /// Runs the query. Equal `meaning_seed`s give unknown functions equal meanings.

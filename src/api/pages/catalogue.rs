@@ -3,6 +3,7 @@
 use super::view::{evidence::Reasons, plan, proof};
 use super::{Sent, Visit, go, link, page_key, segment};
 use crate::api::Shared;
+use crate::api::browse::PageQuery;
 use crate::api::classes::{self, ClassQuery};
 use crate::api::extract::{Filled, Path};
 use crate::api::jobs;
@@ -115,8 +116,9 @@ pub(super) async fn class(
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
     let shown = shown(classes::fetch(&service, &name).await?)?;
+    let runs = classes::runs(&service, &name, &PageQuery::default()).await?.items;
     let job = jobs::last(&service, "prove", &format!("class {name}")).await?;
-    visit.page(&service, "class.html", context! { key => page_key(), job => Serde(job), ..shown })
+    visit.page(&service, "class.html", context! { key => page_key(), job => Serde(job), runs => Serde(runs), ..shown })
 }
 
 /// What is recorded of two members: the proof, if there is a certificate.

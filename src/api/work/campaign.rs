@@ -13,7 +13,7 @@ use crate::dbms::target::Target;
 use crate::hunt;
 use crate::hunt::protocol::Ready;
 use crate::hunt::stats::Stats;
-use crate::hunt::supervisor::{HuntEnvironment, HuntPlan, Progress};
+use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress};
 use crate::store::OpenCampaign;
 use crate::triage::finding;
 use std::path::{Path, PathBuf};

@@ -108,7 +108,7 @@ pub async fn coverage(dbms: &str, data_dir: &Path, store: Option<&Store>) -> any
         match used {
             Used::Operator(sql) => add(features.used(sql), cases.pass),
             Used::Function(name) => add(BTreeSet::from([(FeatureKind::Function, name.clone())]), cases.pass),
-            Used::Snippet(_) => {}
+            Used::Snippet(_) | Used::Class(_) => {}
         }
     }
     let mut coverage = Coverage {

@@ -17,7 +17,7 @@ use crate::discover::prompt::Prompt;
 use crate::discover::proposer::Asker;
 use crate::discover::settings::Asking;
 use crate::hunt::breakage::{Breakage, confirm};
-use crate::hunt::supervisor::{HuntEnvironment, HuntPlan};
+use crate::hunt::plan::{HuntEnvironment, HuntPlan};
 use crate::llm::budget::{Ledger, MicroUsd, Price, Spent};
 use crate::llm::wire::Shape;
 use crate::llm::{Exchange, Live, Model, Recorder, Replay, Request};

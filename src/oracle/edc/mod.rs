@@ -11,7 +11,7 @@ mod predicate;
 mod query;
 
 use super::expressions::{Expressions, TABLE, table_info};
-use super::{Accepts, Case as _, Oracle, Registration, Setting, SharedCase, TestDatabase};
+use super::{Accepts, Case as _, Oracle, Registration, Setting, SharedCase, TRIED, TestDatabase, some_runs};
 use crate::config::matches_glob;
 use crate::generate::{Capabilities, Function, Literals, TableInfo, any_type};
 use crate::program::{Program, Text};
@@ -60,9 +60,6 @@ const INDEXED_PERCENT: u32 = 40;
 
 /// Operations drawn until one is fit for a shape.
 const ATTEMPTS: usize = 8;
-
-/// Databases on which a shape is tried before it is given up.
-const TRIED: u64 = 12;
 
 fn wanted(patterns: &[String], shape: Shape) -> bool {
     patterns.is_empty() || patterns.iter().any(|pattern| matches_glob(pattern, shape.name()))
@@ -199,26 +196,21 @@ impl Edc {
 
     /// Whether some case of a shape runs here, or what the target said to the last one tried.
     fn accepted(&self, shape: Shape, accepts: Accepts) -> Result<(), String> {
-        let mut said = Err("no case".to_owned());
-        for seed in 0..TRIED {
+        some_runs(|seed| {
             let mut rng = stream(seed, &[]);
             let database = EdcDatabase::with_rows(self, 1, &mut rng);
             let case = database.case_at(shape, &mut rng);
             let mut program = Program::default();
             EdcCase { way: Way::TableAs, index: None, ..case }.program(&mut program);
-            let [base, stored] = program.steps() else { continue };
+            let [base, stored] = program.steps() else { return Err("no steps".to_owned()) };
             let mut statements = database.epochs[0].clone();
-            said = accepts(&statements, base.sql.sql());
+            accepts(&statements, base.sql.sql())?;
             for statement in &stored.before {
-                said = said.and_then(|()| accepts(&statements, statement.sql()));
+                accepts(&statements, statement.sql())?;
                 statements.push(statement.sql().to_owned());
             }
-            said = said.and_then(|()| accepts(&statements, stored.sql.sql()));
-            if said.is_ok() {
-                break;
-            }
-        }
-        said
+            accepts(&statements, stored.sql.sql())
+        })
     }
 }
 

@@ -11,7 +11,7 @@ mod change;
 mod draw;
 mod look;
 
-use super::{Accepts, Case as _, Oracle, Registration, Setting, SharedCase, TestDatabase};
+use super::{Accepts, Case as _, Oracle, Registration, Setting, SharedCase, TestDatabase, some_runs};
 use crate::config::matches_glob;
 use crate::generate::database::{Database, GeneratedInfo, IndexInfo, Relations, database};
 use crate::generate::{Capabilities, ColumnInfo, TableInfo};
@@ -112,9 +112,6 @@ struct State {
     unused: BTreeMap<String, String>,
 }
 
-/// Databases on which a kind is tried before it is given up.
-const TRIED: u64 = 12;
-
 impl State {
     fn new(setting: Setting, accepts: Accepts) -> Self {
         let Setting { capabilities, patterns, .. } = setting;
@@ -167,8 +164,7 @@ impl State {
         if kind.form(self.profile()) == Some("") {
             return Err("the dialect has no such statement".to_owned());
         }
-        let mut said = Err("no case".to_owned());
-        for seed in 0..TRIED {
+        some_runs(|seed| {
             let mut rng = stream(seed, &[]);
             let database = StateDatabase::generate(self, &mut rng);
             let case = StateCase::plain(&database, kind, &mut rng);
@@ -177,18 +173,14 @@ impl State {
             let statements = &database.database.epochs[0];
             for step in program.steps() {
                 let mut texts = step.before.iter().chain([&step.sql]);
-                said = texts.try_for_each(|text| accepts(statements, text.sql()));
+                let said = texts.try_for_each(|text| accepts(statements, text.sql()));
                 // That it must fail says nothing of whether the target takes it.
-                if said.is_err() && !step.failing {
-                    break;
+                if !step.failing {
+                    said?;
                 }
-                said = Ok(());
             }
-            if said.is_ok() {
-                break;
-            }
-        }
-        said
+            Ok(())
+        })
     }
 }
 
