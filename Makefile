@@ -66,7 +66,9 @@ test: tools z3 postgresql engines browser
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	@mkdir -p target; rm -f target/skipped-tests
-	CAQTUS_SKIPPED=$(CURDIR)/target/skipped-tests cargo test --workspace --locked; status=$$?; \
+# Tests wait for servers now and then, so there is one more than cores.
+	CAQTUS_SKIPPED=$(CURDIR)/target/skipped-tests RUST_TEST_THREADS=$$(($$(nproc) + 1)) \
+	  cargo test --workspace --locked; status=$$?; \
 	if [ -s target/skipped-tests ]; then \
 	  echo "$$(cut -d' ' -f1 target/skipped-tests | sort -u | wc -l) tests skipped, some in part:"; sort -u target/skipped-tests; \
 	fi; exit $$status

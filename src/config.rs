@@ -247,6 +247,8 @@ pub struct CampaignLimits {
     pub cases_max: Option<u64>,
     /// Milliseconds of each hunt.
     pub time_max_ms: Option<u64>,
+    /// Bugs that no list knows, of each hunt.
+    pub bugs_max: Option<usize>,
     /// Failures of one class and kind, in a row without a new bug, after which an executor looks at ever fewer.
     pub findings_per_class_max: usize,
     /// Milliseconds after which a statement that still runs, despite the limits inside the engine, is a hang.
@@ -258,6 +260,7 @@ impl Default for CampaignLimits {
         Self {
             cases_max: None,
             time_max_ms: None,
+            bugs_max: None,
             findings_per_class_max: FINDINGS_PER_CLASS_MAX,
             hang_after_ms: HANG_MS,
         }

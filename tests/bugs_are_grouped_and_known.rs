@@ -108,6 +108,23 @@ fn a_baseline_lets_only_news_fail() {
 }
 
 #[test]
+fn a_hunt_ends_with_as_many_news_as_are_wanted() {
+    let caqtus = Caqtus::new();
+    let words =
+        ["--dbms", "planted:drop-row", "--oracle", "caq", "--class", "norec-*", "--seed", "1", "--max-bugs", "1"];
+    let (code, json) = caqtus.hunt(&[&words[..], &["--cases", "100000", "--out", "one"]].concat());
+    assert_eq!((code, &json["verdict"]), (1, &"bugs".into()), "{json}");
+    assert!(json["cases"].as_u64() < Some(10_000), "{json}");
+    // What is known does not end it.
+    let known = "[[bug]]\nclass = 'norec-*'\nreason = 'planted'\n";
+    fs::write(caqtus.path("known.toml"), known).expect("writes");
+    let (code, json) =
+        caqtus.hunt(&[&words[..], &["--cases", "300", "--known", "known.toml", "--out", "all"]].concat());
+    assert_eq!((code, json["cases"].as_u64()), (0, Some(300)), "{json}");
+    assert!(!bugs(&json).is_empty(), "{json}");
+}
+
+#[test]
 fn what_ends_the_engine_is_cut_down() {
     let caqtus = Caqtus::new();
     let words = ["--dbms", "planted:crash", "--oracle", "caq", "--class", "tlp-*", "--seed", "1", "--cases", "400"];

@@ -70,7 +70,7 @@ fn most_values_are_folded_on_every_engine() {
     {
         let Some(target) = engines::engine(name) else { continue };
         let (mut pass, mut cases) = (0, 0);
-        for seed in ["2", "3", "4", "5"] {
+        for seed in ["2", "3"] {
             let words =
                 ["--dbms", &target, "--oracle", "coddtest", "--cases", "192", "--seed", seed, "--data-dir", data];
             // An engine may have bugs that are not planted.

@@ -88,6 +88,21 @@ fn findings_arrive_while_the_hunt_runs_and_the_bug_is_worked_through() {
     let campaign = served.get(&format!("/api/v1/campaigns/{id}")).expect(200);
     assert_eq!(campaign["summary"]["verdict"], "bugs", "{campaign}");
 
+    // Its cases count for their classes, which the catalogue shows once it has them.
+    let found = served.get("/api/v1/findings").expect(200)["items"][0]["class"].as_str().expect("a class").to_owned();
+    let runs = format!("/api/v1/classes/{found}/runs");
+    assert_eq!(served.get(&runs).status, 404);
+    let class = format!(
+        "[[class]]\nname = '{found}'\nschema = 'CREATE TABLE t1(c0 INT)'\nplaceholders = {{}}\n\
+         members = ['SELECT t1.c0 FROM t1', 'SELECT t1.c0 FROM t1 WHERE TRUE']\n"
+    );
+    served.send("POST", "/api/v1/import", &[("Content-Type", "application/toml")], &class).expect(202);
+    let run = served.get(&runs).expect(200)["items"][0].clone();
+    assert_eq!((&run["dbms"], run["version"].is_string()), (&json!("planted:drop-row"), true), "{run}");
+    assert!(run["pass"].as_i64() > Some(0) && run["fail"].as_i64() > Some(0), "{run}");
+    let page = served.get(&format!("/classes/{found}")).body;
+    assert!(page.contains("Cases that campaigns ran") && page.contains("planted:drop-row"), "{page}");
+
     let bugs = served.get("/api/v1/bugs?state=new").expect(200);
     let bug = bugs["items"][0]["id"].as_i64().expect("a bug");
     let path = format!("/api/v1/bugs/{bug}");

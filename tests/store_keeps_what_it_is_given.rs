@@ -34,7 +34,7 @@ fn shipped_classes_come_out_as_they_went_in_and_are_hunted_with() {
     let listed = succeed(&other, 0, &["oracle", "list", "--json", "--catalogue", &files[0], "--proofs", &files[1]]);
     assert_eq!(last_json(&listed)["totals"], shipped, "the files hold everything");
 
-    let words = ["--store", "--dbms", "planted:drop-row", "--cases", "3000", "--seed", "3", "--workers", "1"];
+    let words = ["--store", "--dbms", "planted:drop-row", "--cases", "600", "--seed", "3", "--workers", "1"];
     let (code, summary) = caqtus.hunt(&words);
     assert_eq!(code, 1, "{summary}");
     let found = i64::try_from(summary["findings"].as_array().expect("findings").len()).expect("few");

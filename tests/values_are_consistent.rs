@@ -94,7 +94,7 @@ fn contexts_are_chosen_by_name() {
 }
 
 /// Seeds of the hunts on each engine: what one database or one version makes of one seed counts little among them.
-const SEEDS: [&str; 4] = ["9", "15", "18", "29"];
+const SEEDS: [&str; 2] = ["9", "15"];
 
 #[test]
 fn most_expressions_are_compared_on_every_engine() {

@@ -9,8 +9,8 @@ use crate::config::{CampaignSpec, CatalogueSource, ClassChoice, TESTED_CASES_MIN
 use crate::dbms::target::{Target, TargetError};
 use crate::hunt;
 use crate::hunt::error::HuntError;
-use crate::hunt::stats::{Messages, OracleStats, Outcomes, Stats};
 use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress, Summary};
+use crate::hunt::stats::{Messages, OracleStats, Outcomes, Stats};
 use crate::hunt::supervisor;
 use crate::hunt::{learned, uses};
 use crate::store::{ClassState, Store, StoreError};

@@ -8,7 +8,6 @@ use crate::hunt::executor::Executor;
 use crate::hunt::learned;
 use crate::hunt::protocol::{ExecutorConfig, WorkerEnvironment};
 use crate::triage::report::script;
-use anyhow::Context as _;
 use clap::Args;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -44,8 +43,7 @@ pub(super) struct CaseArgs {
 pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
     let target: Target = args.dbms.parse()?;
     super::open_apart(&target, &args.common)?;
-    let scratch = std::env::temp_dir().join(format!("caqtus-case-{}", std::process::id()));
-    std::fs::create_dir_all(&scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
+    let scratch = super::scratch("case")?;
     let data_dir = args.common.data_dir();
     let spec = CampaignSpec {
         choice: args.choice.choice(),
@@ -59,7 +57,7 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
         data_dir,
         out_dir: PathBuf::new(),
         known: Vec::new(),
-        recorder: scratch.join("recorder"),
+        recorder: scratch.path().join("recorder"),
         time_left_ms: None,
     };
     let mut executor = Executor::new(ExecutorConfig { spec, environment })?;
@@ -87,6 +85,5 @@ pub(super) fn run(args: CaseArgs) -> anyhow::Result<ExitCode> {
         }
         shown.clone_from(&finding.statements);
     }
-    let _ = std::fs::remove_dir_all(scratch);
     Ok(ExitCode::SUCCESS)
 }

@@ -15,9 +15,9 @@ use crate::config::{
 use crate::dbms::postgres::without_password;
 use crate::dbms::target::Target;
 use crate::hunt;
+use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress, Summary};
 use crate::hunt::protocol::Ready;
 use crate::hunt::stats::{LEFT_OUT, NOT_TRIED, OracleStats, REPLACED, Stats, share};
-use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress, Summary};
 use crate::triage::finding::shell_word;
 use crate::triage::group::Bug;
 use anyhow::anyhow;
@@ -97,6 +97,9 @@ pub(super) struct HuntArgs {
     /// Report only what this target does not show: the build or version before
     #[arg(long, value_name = "TARGET")]
     against: Option<String>,
+    /// End when so many bugs are found that no list covers, so that one bad night gives one page
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    max_bugs: Option<usize>,
     /// Failures of one class and kind, in a row without a new bug, after which each executor looks at ever fewer
     #[arg(long, value_name = "N", default_value_t = FINDINGS_PER_CLASS_MAX, value_parser = at_least_one)]
     keep: usize,
@@ -121,7 +124,7 @@ pub(super) struct HuntArgs {
 
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) => Err("with none, findings would be counted and not shown; 1 is the least".to_owned()),
+        Ok(0) => Err("1 is the least; with none nothing would be shown".to_owned()),
         Ok(number) => Ok(number),
         Err(_) => Err("it is no number".to_owned()),
     }
@@ -151,6 +154,7 @@ fn hunt(args: HuntArgs) -> anyhow::Result<ExitCode> {
     spec.limits = CampaignLimits {
         cases_max: args.cases,
         time_max_ms: args.time.map(millis),
+        bugs_max: args.max_bugs,
         findings_per_class_max: args.keep,
         hang_after_ms: millis(args.hang_after),
     };

@@ -28,7 +28,7 @@ use crate::catalogue;
 use crate::config::{self, CatalogueSource, ClassChoice};
 use crate::dbms::target::Target;
 use crate::store::{Store, StoreError};
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -209,6 +209,12 @@ pub fn say(error: &anyhow::Error) {
 /// Opens a target in a process of its own, which it may crash or stop, and returns the engine's version.
 fn open_apart(target: &Target, common: &Common) -> anyhow::Result<String> {
     Ok(runtime()?.block_on(engine::open_apart(target, &common.data_dir()))?)
+}
+
+/// A directory for the time of a command, which goes when it is dropped.
+fn scratch(what: &str) -> anyhow::Result<tempfile::TempDir> {
+    let made = tempfile::Builder::new().prefix(&format!("caqtus-{what}-")).tempdir();
+    made.with_context(|| format!("cannot make a directory in {}", std::env::temp_dir().display()))
 }
 
 /// A runtime for the commands that wait for processes and signals.

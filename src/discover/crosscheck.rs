@@ -13,9 +13,9 @@ use crate::config::{
 };
 use crate::dbms::install::EngineStore;
 use crate::hunt::error::HuntError;
+use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress, Summary};
 use crate::hunt::protocol::Ready;
 use crate::hunt::stats::Stats;
-use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress, Summary};
 use crate::hunt::supervisor::hunt;
 use crate::oracle::caq;
 use crate::plan::PlanTree;

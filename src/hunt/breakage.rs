@@ -2,9 +2,9 @@
 //! target takes. It is left out of the hunt, and it is a bug like any other.
 
 use super::error::HuntError;
+use super::plan::HuntPlan;
 use super::postmortem::{keep, replay};
 use super::probe::ALIVE;
-use super::plan::HuntPlan;
 use crate::corpus::validate::{self, Parsed};
 use crate::dbms::ErrorClass;
 use crate::program::Step;

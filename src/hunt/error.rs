@@ -32,7 +32,7 @@ pub enum HuntError {
         broken: Broken,
     },
     /// The time was up too early.
-    #[error("the time was up before {0} was ready, so nothing was tested; give it more time with --for")]
+    #[error("the time was up before {0} was ready, so nothing was tested; give it more time")]
     NotReady(String),
     /// The server ended and stays away.
     #[error("{target} cannot be reached any more, {seconds} s after it ended: {message}")]

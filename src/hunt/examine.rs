@@ -1,9 +1,9 @@
 //! What becomes of a case that failed: repeated, checked, reduced, and written down.
 
 use super::executor::{CaseId, Executor, Reporter, nanos, statements};
-use super::run::Tested;
 use super::protocol::Report;
 use super::replay::{comes_again, shows_on};
+use super::run::Tested;
 use super::session::keeps_its_promises;
 use super::stats::Outcome;
 use crate::clock;

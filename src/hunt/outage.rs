@@ -5,10 +5,10 @@
 //! bug. A server that does not come back leaves the last statements, and the hunt ends.
 
 use super::error::HuntError;
+use super::plan::HuntPlan;
 use super::postmortem::{keep, replay};
 use super::probe::{self, Opened};
 use super::stats::Outcome;
-use super::plan::HuntPlan;
 use crate::clock;
 use crate::dbms::target::{Target, TargetError};
 use crate::triage::finding::{Finding, FindingKind, FoundReport};

@@ -2,12 +2,12 @@
 //! process too is a finding and kept, anything else is flaky.
 
 use super::error::HuntError;
+use super::plan::HuntPlan;
 use super::process::{End, Process};
 use super::protocol::{Order, Report};
 use super::recorder::{self, Position};
 use super::replay::{breaks_again, shows, shows_on};
 use super::stats::Outcome;
-use super::plan::HuntPlan;
 use crate::catalogue;
 use crate::clock;
 use crate::config::{

@@ -20,7 +20,9 @@ use crate::clock;
 use crate::config::{CASES_PER_BLOCK, CLOSING_MS, DEADLINE_GRACE_MS, STATE_EVERY_MS, millis};
 use crate::dbms::target::{Target, TargetError};
 use crate::triage::finding::{self, Finding, FoundReport};
-use std::collections::{BTreeSet, HashMap};
+use crate::triage::fingerprint::Fingerprint;
+use crate::triage::known;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -124,6 +126,8 @@ struct Hunt<'a> {
     uses: Uses,
     /// It was said that nothing learned is kept.
     forgetful: bool,
+    /// Bugs found in this hunt that no list covers, while there is a limit to them.
+    news: HashSet<Fingerprint>,
     /// It was said what broke the engine before the hunt.
     broke: bool,
     started: Instant,
@@ -188,6 +192,7 @@ impl<'a> Hunt<'a> {
             restarts: 0,
             uses: Uses::new(),
             forgetful: false,
+            news: HashSet::new(),
             broke: false,
             started,
             outage: None,
@@ -458,7 +463,23 @@ impl<'a> Hunt<'a> {
         if !self.campaign.findings.iter().any(|f| f.id == found.id) {
             self.progress.note(&format!("{} in class {}: {}", found.kind, found.class, found.dir));
             self.progress.found(&found);
+            self.note_news(&found);
             self.campaign.findings.push(found);
+        }
+    }
+
+    /// Ends the hunt when as many bugs are found as are wanted.
+    fn note_news(&mut self, found: &FoundReport) {
+        let Some(max) = self.plan.spec.limits.bugs_max else { return };
+        let target: Result<Target, _> = self.plan.spec.dbms.parse();
+        let engine = target.map(|target| target.dialect().to_owned()).unwrap_or_default();
+        let known = &self.plan.environment.known;
+        // A finding that cannot be read counts.
+        let why = finding::read(Path::new(&found.dir)).map(|f| known::reason(known, &engine, &f, &clock::today()));
+        if !matches!(why, Ok(Some(_))) && self.news.insert(found.fingerprint()) && self.news.len() == max {
+            let bugs = if max == 1 { "a bug is" } else { "bugs are" };
+            self.progress.note(&format!("{bugs} found, as many as are wanted: executors finish their blocks"));
+            self.stop();
         }
     }
 

@@ -50,8 +50,35 @@ impl fmt::Display for ErrorClass {
     }
 }
 
-/// A message without names and numbers, on one line.
+/// A message without names, types and numbers, on one line. What is all in capitals is taken for a type.
 pub fn in_general(message: &str) -> String {
-    let names = |word: &&str| !word.contains(|c: char| c.is_ascii_digit() || "\"'`".contains(c));
-    message.split_whitespace().filter(names).collect::<Vec<_>>().join(" ")
+    let is_type = |word: &str| {
+        // Signals tell crashes apart.
+        if word.contains("SIG") {
+            return false;
+        }
+        let mut letters = word.chars().filter(char::is_ascii_alphabetic);
+        letters.by_ref().take(2).filter(char::is_ascii_uppercase).count() == 2
+            && letters.all(|c| c.is_ascii_uppercase())
+    };
+    let said = |word: &&str| !word.contains(|c: char| c.is_ascii_digit() || "\"'`".contains(c)) && !is_type(word);
+    message.split_whitespace().filter(said).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_general;
+
+    #[test]
+    fn messages_of_one_error_are_one_whatever_they_name() {
+        let used = |source: &str, referenced: &str| {
+            in_general(&format!(
+                "INTERNAL Error: used on vector of different\ntype (source {source} referenced {referenced})"
+            ))
+        };
+        assert_eq!(used("VARCHAR", "INTEGER[]"), used("DECIMAL(18,3)", "BIGINT"));
+        assert_eq!(used("INT", "DOUBLE"), "Error: used on vector of different type (source referenced");
+        assert_eq!(in_general("signal: 6 (SIGABRT)"), "signal: (SIGABRT)");
+        assert_eq!(in_general("no such column: \"c0\" in t1 I saw"), "no such column: in I saw");
+    }
 }

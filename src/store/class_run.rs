@@ -36,12 +36,7 @@ pub struct ClassRun {
 
 impl Store {
     /// Adds cases that a campaign ran.
-    pub async fn class_runs_add(
-        &self,
-        dbms: &str,
-        version: &str,
-        counts: &[ClassCases],
-    ) -> Result<(), StoreError> {
+    pub async fn class_runs_add(&self, dbms: &str, version: &str, counts: &[ClassCases]) -> Result<(), StoreError> {
         let of = |number: fn(&ClassCases) -> i64| counts.iter().map(number).collect::<Vec<i64>>();
         let names: Vec<String> = counts.iter().map(|cases| text(&cases.class)).collect();
         // In the order of their names, so that two campaigns do not wait for each other.
@@ -64,12 +59,7 @@ impl Store {
     }
 
     /// What became of the cases of a class, the first targets that it ran on first, after one.
-    pub async fn class_runs(
-        &self,
-        class: &str,
-        after: Option<i64>,
-        limit: i64,
-    ) -> Result<Vec<ClassRun>, StoreError> {
+    pub async fn class_runs(&self, class: &str, after: Option<i64>, limit: i64) -> Result<Vec<ClassRun>, StoreError> {
         let rows = sqlx::query_as!(
             ClassRun,
             "SELECT id, dbms, version, pass, void, fail FROM class_run

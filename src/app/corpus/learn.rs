@@ -609,10 +609,8 @@ impl Learning<'_> {
         };
         let spec = CampaignSpec::new(name.clone(), self.request.seed);
         let plan = HuntPlan { spec, environment, resume: false };
-        let scratch = std::env::temp_dir().join(format!("caqtus-corpus-{}", std::process::id()));
-        let confirmed = confirm(plan, Vec::new(), broken, &scratch).await;
-        let _ = std::fs::remove_dir_all(&scratch);
-        Ok(confirmed?.written)
+        let scratch = tempfile::Builder::new().prefix("caqtus-corpus-").tempdir().context("cannot make a directory")?;
+        Ok(confirm(plan, Vec::new(), broken, scratch.path()).await?.written)
     }
 }
 

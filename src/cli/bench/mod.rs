@@ -242,15 +242,11 @@ pub(super) fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
             super::runtime()?.block_on(serve::run(plan))
         }
         BenchCommand::KnownBugs { dbms, time, workers, seed, list, out, json, common } => {
-            let scratch = std::env::temp_dir().join(format!("caqtus-known-bugs-{}", std::process::id()));
-            let (keep, out) = (out.is_some(), out.unwrap_or(scratch));
+            let scratch = super::scratch("known-bugs")?;
+            let out = out.unwrap_or_else(|| scratch.path().to_owned());
             let data_dir = common.data_dir();
-            let plan = known_bugs::Plan { dbms, time, workers, seed, list, out: out.clone(), data_dir };
-            let outcome = known_bugs::measure(&plan);
-            if !keep {
-                let _ = std::fs::remove_dir_all(&out);
-            }
-            print_known_bugs(&outcome?, json)
+            let plan = known_bugs::Plan { dbms, time, workers, seed, list, out, data_dir };
+            print_known_bugs(&known_bugs::measure(&plan)?, json)
         }
         BenchCommand::Sampling { seeds, max_depth, examples, seed, dbms, prover, json, common } => {
             let data_dir = common.data_dir();
@@ -373,8 +369,7 @@ fn measure(
     common: &Common,
 ) -> anyhow::Result<Suite> {
     let target: Target = dbms.parse()?;
-    let scratch = std::env::temp_dir().join(format!("caqtus-bench-{}", std::process::id()));
-    std::fs::create_dir_all(&scratch)?;
+    let scratch = super::scratch("bench")?;
     let mut spec = CampaignSpec { choice, ..CampaignSpec::new(target.to_string(), seed) };
     // Reducing what is found is not what is measured.
     spec.limits.findings_per_class_max = 0;
@@ -382,9 +377,9 @@ fn measure(
         known_bugs: None,
         against: None,
         data_dir: common.data_dir(),
-        out_dir: scratch.clone(),
+        out_dir: scratch.path().to_owned(),
         known: Vec::new(),
-        recorder: scratch.join("recorder"),
+        recorder: scratch.path().join("recorder"),
         time_left_ms: None,
     };
     let mut executor = Executor::new(ExecutorConfig { spec, environment })?;
@@ -400,7 +395,6 @@ fn measure(
         block += 1;
     }
     let server = ceiling(&mut executor, block, &stats);
-    std::fs::remove_dir_all(&scratch)?;
     Ok(Suite {
         name: suite.to_owned(),
         version: target.open(&common.data_dir(), crate::config::STATEMENT_LIMITS)?.version(),

@@ -45,13 +45,11 @@ pub(super) struct Line {
 
 /// Discovers with the rewrite rules from the same seeds under each sampling, in a store that is thrown away.
 pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Line>> {
-    let scratch = std::env::temp_dir().join(format!("caqtus-bench-sampling-{}", std::process::id()));
-    std::fs::create_dir_all(&scratch)?;
+    let scratch = crate::cli::scratch("bench-sampling")?;
     let mut lines = Vec::new();
     for sampling in Sampling::value_variants() {
-        lines.push(one(plan, *sampling, &scratch).await?);
+        lines.push(one(plan, *sampling, scratch.path()).await?);
     }
-    std::fs::remove_dir_all(&scratch)?;
     Ok(lines)
 }
 
