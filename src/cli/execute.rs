@@ -111,6 +111,8 @@ pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
             break;
         }
     }
+    // The supervisor listens until this process ends.
+    let _ = executor.tell_rest(&mut send);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -151,11 +151,19 @@ impl Process {
         let _ = self.lines.send(order).await;
     }
 
-    /// Lets it close its engine, and ends it if that takes too long.
-    async fn end(&mut self) {
+    /// Lets it close its engine, and ends it if that takes too long. What it still says of what it did is heard.
+    async fn end(&mut self, mut hear: impl FnMut(Report)) {
         self.lines.close();
+        let ending = async {
+            while let Some(report) = self.next().await {
+                if matches!(report, Report::Found(_) | Report::Used { .. }) {
+                    hear(report);
+                }
+            }
+            self.child.wait().await
+        };
         let patience = Duration::from_millis(2 * CLOSING_MS);
-        if tokio::time::timeout(patience, self.child.wait()).await.is_err() {
+        if tokio::time::timeout(patience, ending).await.is_err() {
             let _ = self.child.kill().await;
         }
     }
@@ -186,6 +194,10 @@ pub(super) async fn monitor_worker(
     let mut last: (Option<Position>, Instant) = (None, clock::now());
     let mut outstanding: VecDeque<Order> = VecDeque::new();
     let (mut open, mut ready) = (true, false);
+    let hear = |report| {
+        // Without anybody who listens nothing counts.
+        let _ = events.send(Event::Report(id, report));
+    };
     let mut limit = Duration::from_millis(START_MS);
     let end = loop {
         tokio::select! {
@@ -194,7 +206,7 @@ pub(super) async fn monitor_worker(
                     // Nobody wants more from this executor, and it has nothing left to do.
                     open = false;
                     if outstanding.is_empty() {
-                        process.end().await;
+                        process.end(hear).await;
                         break End::Closed;
                     }
                     continue;
@@ -204,7 +216,7 @@ pub(super) async fn monitor_worker(
                 process.send(&order).await;
             }
             _ = hurry.changed() => {
-                process.end().await;
+                process.end(hear).await;
                 break End::Closed;
             }
             report = process.next() => {

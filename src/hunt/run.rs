@@ -152,12 +152,17 @@ impl Executor {
         tested.case.uses(&mut |used| tally.note(used, cases));
     }
 
-    /// Reports these counts after the first block, and then now and again. Those of the last moments are lost.
+    /// Reports these counts after the first block, and then now and again.
     pub(super) fn tell_uses(&mut self, report: Reporter) -> io::Result<()> {
         if self.told.is_some_and(|told| told.elapsed() < TELL_USES_EVERY) {
             return Ok(());
         }
         self.told = Some(clock::now());
+        self.tell_rest(report)
+    }
+
+    /// Reports those of them that were not reported yet.
+    pub fn tell_rest(&mut self, report: Reporter) -> io::Result<()> {
         report(Report::Used { build_id: self.session.build_id.clone(), counts: self.tally.take() })
     }
 

@@ -271,17 +271,13 @@ impl<'a> Hunt<'a> {
             self.campaign.stats.outcomes.count(&Outcome::Warning(reason.to_owned()));
         }
         self.stopping = true;
-        // What they said last counts.
-        while let Ok(event) = self.inbox.try_recv() {
-            if let Event::Report(id, report @ (Report::Found(_) | Report::Ran { .. } | Report::Used { .. })) = event {
-                let _ = self.report(id, report);
-            }
-        }
+        self.hear_last();
         self.workers.clear();
         // Executors that were let go close their engines.
         let closing = async { while self.attending.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(Duration::from_millis(3 * CLOSING_MS), closing).await;
         self.attending.shutdown().await;
+        self.hear_last();
         for found in self.unreported(begun) {
             self.found(found);
         }
@@ -305,6 +301,21 @@ impl<'a> Hunt<'a> {
             findings: std::mem::take(&mut self.campaign.findings),
             restarts: self.restarts,
             error,
+        }
+    }
+
+    /// What executors said last counts.
+    fn hear_last(&mut self) {
+        while let Ok(event) = self.inbox.try_recv() {
+            let Event::Report(id, report) = event else { continue };
+            let counts = match &report {
+                // Of an executor that was let go it is not known any more which of its cases are left.
+                Report::Ran { .. } => self.workers.contains_key(&id),
+                report => matches!(report, Report::Found(_) | Report::Used { .. }),
+            };
+            if counts {
+                let _ = self.report(id, report);
+            }
         }
     }
 
