@@ -29,6 +29,9 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(events::of_campaign))
 }
 
+/// Bugs after which a campaign may be made to stop.
+const BUGS_MAX: u64 = 1_000_000;
+
 /// Executor processes of a campaign.
 const WORKERS_MAX: u16 = 64;
 
@@ -98,6 +101,9 @@ pub(super) struct CampaignRequest {
     /// Stop after this time
     #[schema(minimum = 1, maximum = 315_360_000)]
     pub(super) seconds: Option<u64>,
+    /// Stop when so many bugs are found that no list covers
+    #[schema(minimum = 1, maximum = 1_000_000)]
+    pub(super) max_bugs: Option<u32>,
     /// Executor processes; one per core if it is not said
     #[schema(minimum = 1, maximum = 64)]
     pub(super) workers: Option<u16>,
@@ -153,6 +159,7 @@ impl CampaignRequest {
         let whole = u64::try_from(i64::MAX).unwrap_or(u64::MAX);
         within("cases", self.cases, whole)?;
         within("seconds", self.seconds, DURATION_MAX_S)?;
+        within("max_bugs", self.max_bugs.map(u64::from), BUGS_MAX)?;
         within("workers", self.workers.map(u64::from), u64::from(WORKERS_MAX))?;
         if self.seed.is_some_and(|seed| seed > whole) {
             return refuse(format!("`seed` is {whole} at most"));

@@ -71,6 +71,7 @@ pub(super) async fn hunt(service: Shared) {
         seed: Some(1),
         cases: None,
         seconds: Some(HUNT_S),
+        max_bugs: None,
         workers: None,
         oracles: Vec::new(),
         classes: Vec::new(),

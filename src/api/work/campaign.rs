@@ -218,6 +218,7 @@ async fn plan(service: &Shared, begin: &Begin, out_dir: &Path, lists: &Known) ->
         cases_max: request.cases,
         // A moment is left, so that one that was at its end ends well.
         time_max_ms: request.seconds.map(|seconds| (seconds * 1_000).saturating_sub(ran_ms).max(1_000)),
+        bugs_max: request.max_bugs.map(|max| max as usize),
         ..CampaignLimits::default()
     };
     // What is ignored is noted with the bug, which may be decided anew, and not with its findings.
