@@ -110,7 +110,8 @@ impl Executor {
                 "flaky: like others that did not repeat in a new process, not tried".to_owned(),
             ));
         }
-        if !self.watched.entry(group.clone()).or_default().is_due(max) {
+        let has_enough = self.config.spec.limits.bugs_max.is_some_and(|max| self.news >= max);
+        if has_enough || !self.watched.entry(group.clone()).or_default().is_due(max) {
             // What the limits keep from being written stays visible in the summary.
             return Ok(Outcome::Fail(format!("{kind}, one of many: not looked at")));
         }
@@ -144,6 +145,7 @@ impl Executor {
             || known(&self.known_bugs, &self.session.profile.name, &finding, &clock::today()).is_some();
         if first && !is_known {
             self.watched.entry(group).or_default().is_news();
+            self.news += 1;
         }
         if few {
             report(Report::Found(self.write(&finding, &self.config.environment.out_dir)?))?;

@@ -51,6 +51,8 @@ pub struct Executor {
     pub(super) vanished: HashMap<(String, FindingKind), usize>,
     /// Findings kept, by what they have in common.
     pub(super) kept: HashMap<Fingerprint, usize>,
+    /// Bugs found that no list covers.
+    pub(super) news: usize,
     /// What experiments showed of findings, by their shapes.
     pub(super) causes: HashMap<String, (Vec<String>, Cause)>,
     /// The prover, if it is there.
@@ -155,6 +157,7 @@ impl Executor {
             known_bugs,
             vanished: HashMap::new(),
             kept,
+            news: 0,
             causes: HashMap::new(),
             prover: Prover::here(),
             reference: reference(&session),
