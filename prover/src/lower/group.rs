@@ -79,8 +79,10 @@ impl Lowerer<'_> {
             set.sort_unstable();
             set.dedup();
         }
-        if grouping.sets.len() > 1 && grouping.keys.iter().any(|key| matches!(key, Expr::Literal(..))) {
-            return no("a constant in grouping sets");
+        // Engines tell by the text whether an expression is a key, which is NULL in the rows of some sets; written otherwise it
+        // is computed from other keys. A column has one meaning, however it is written.
+        if grouping.sets.len() > 1 && grouping.keys.iter().any(|key| !matches!(key, Expr::Column { .. })) {
+            return no("an expression in grouping sets");
         }
         Ok(Some(grouping))
     }
