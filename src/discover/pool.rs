@@ -1,7 +1,7 @@
 //! A pool of prover processes. The prover links Z3 and may crash or get stuck; a process costs one pair then.
 
-use crate::config::{PROVER_DEADLINE_MS, PROVER_MEMORY_MIB, scrub_env};
-use crate::hunt::prover::{PROGRAM, find};
+use crate::config::PROVER_DEADLINE_MS;
+use crate::hunt::prover::{PROGRAM, command, find};
 use futures::{SinkExt as _, StreamExt as _};
 use prover::Pair;
 use prover::wire::{Answer, FRAME_BYTES_MAX, Request, Task};
@@ -125,11 +125,9 @@ impl ProverPool {
     }
 
     fn start(&self) -> Result<Process, PoolError> {
-        let mut command = Command::new(&self.program);
-        command.args(["serve", "--end-with-input", &format!("--memory={PROVER_MEMORY_MIB}")]);
+        let mut command = Command::from(command(&self.program));
         // In a process group of its own: Ctrl-C is for the program, which lets what is begun come to its end.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true).process_group(0);
-        scrub_env(command.as_std_mut());
         let mut child = command.spawn().map_err(|source| start_error(&self.program, source))?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(input), Some(output)) => {

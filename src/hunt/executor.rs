@@ -4,7 +4,7 @@ use super::block::replacement;
 use super::examine::{Trigger, server_ended};
 use super::learned::Learning;
 use super::protocol::{ExecutorConfig, Order, Ready, Report};
-use super::prover::Prover;
+use super::prover::{PROGRAM, Prover};
 use super::recorder::{NO_BLOCK, Recorder, SETUP};
 use super::run::Tested;
 use super::session::{Session, SessionError};
@@ -182,13 +182,17 @@ impl Executor {
 
     /// What the first report says.
     pub fn ready(&self) -> Report {
+        let mut notes = self.session.notes.clone();
+        if !self.prover.is_here() {
+            notes.push(format!("{PROGRAM} is not beside this program or in the path: queries of findings stay longer"));
+        }
         Report::Ready(Ready {
             version: self.session.version.clone(),
             build_id: self.session.build_id.clone(),
             classes: self.session.oracles.classes().len(),
             snippets: self.session.snippets,
             assumed: self.session.assumed,
-            notes: self.session.notes.clone(),
+            notes,
         })
     }
 

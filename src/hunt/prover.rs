@@ -6,7 +6,7 @@ use prover::Pair;
 use prover::ir::Assumption;
 use prover::wire::{Answer, Outcome, Request, Task, read_frame, write_frame};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
@@ -17,12 +17,23 @@ pub const PROGRAM: &str = "caqtus-prover";
 /// How long it may think about one question, in milliseconds.
 const DEADLINE_MS: u64 = 1_000;
 
+/// The same for the first question, before which it starts.
+const FIRST_DEADLINE_MS: u64 = 5_000;
+
 /// The prover's program, beside this one or in the path.
 pub fn find() -> Option<PathBuf> {
     let beside = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.to_path_buf()));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut dirs = beside.into_iter().chain(std::env::split_paths(&path));
     dirs.find_map(|dir| Some(dir.join(PROGRAM)).filter(|program| program.is_file()))
+}
+
+/// What starts a prover that answers in frames ([`prover::wire`]) and ends with whoever asks it.
+pub fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.args(["serve", "--end-with-input", &format!("--memory={PROVER_MEMORY_MIB}")]);
+    scrub_env(&mut command);
+    command
 }
 
 /// A prover that is asked.
@@ -55,17 +66,21 @@ impl Prover {
         let id = self.asked.to_string();
         let request = Request { id: id.clone(), pair, limits: None, task: Task::Decide, certificate: false };
         let Some(mut process) = self.process.take().or_else(|| self.start()) else { return false };
-        let answer = process.ask(&request);
+        let deadline = if self.asked == 1 { FIRST_DEADLINE_MS } else { DEADLINE_MS };
+        let answer = process.ask(&request, Duration::from_millis(deadline));
         // A process that is late or broken ends here; the next question has a new one.
         let Some(answer) = answer.filter(|answer| answer.id == id) else { return false };
         self.process = Some(process);
         answer.verdict == Outcome::Proven && answer.assumptions.is_subset(guarantees)
     }
 
+    /// Whether there is one.
+    pub(super) fn is_here(&self) -> bool {
+        self.program.is_some()
+    }
+
     fn start(&self) -> Option<Process> {
-        let mut command = Command::new(self.program.as_ref()?);
-        command.args(["serve", "--end-with-input", &format!("--memory={PROVER_MEMORY_MIB}")]);
-        scrub_env(&mut command);
+        let mut command = command(self.program.as_ref()?);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
         let (input, mut output) = (child.stdin.take()?, child.stdout.take()?);
         let (sender, answers) = mpsc::channel();
@@ -81,9 +96,9 @@ impl Prover {
 }
 
 impl Process {
-    fn ask(&mut self, request: &Request) -> Option<Answer> {
+    fn ask(&mut self, request: &Request, deadline: Duration) -> Option<Answer> {
         write_frame(&mut self.input, request).ok()?;
-        self.answers.recv_timeout(Duration::from_millis(DEADLINE_MS)).ok()
+        self.answers.recv_timeout(deadline).ok()
     }
 }
 
