@@ -3,4 +3,5 @@
 fn main() {
     println!("cargo::rerun-if-changed=migrations");
     println!("cargo::rerun-if-changed=corpus");
+    println!("cargo::rerun-if-changed=tests/known-bugs");
 }

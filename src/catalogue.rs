@@ -18,6 +18,8 @@ use thiserror::Error;
 
 static CORPUS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpus");
 
+static KNOWN_SCRIPTS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/tests/known-bugs");
+
 /// Dialects and snippets of the user's, which come before those that ship: files below the directory that `CAQTUS_CORPUS`
 /// names, laid out as in `corpus/`.
 static OWN: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
@@ -60,6 +62,11 @@ pub fn profile(dialect: &str) -> Result<Arc<Profile>, ProfileError> {
 /// The shipped list of bugs that releases of an engine have and that were reported or wait for it; empty if there is none.
 pub fn known_bugs(engine: &str) -> &'static str {
     CORPUS.get_file(format!("known/{engine}.toml")).and_then(|file| file.contents_utf8()).unwrap_or_default()
+}
+
+/// The script with answers that an entry of such a list names.
+pub fn known_script(name: &str) -> Option<&'static str> {
+    KNOWN_SCRIPTS.get_file(name).and_then(|file| file.contents_utf8())
 }
 
 /// The names of the shipped profiles.

@@ -89,6 +89,12 @@ pub const VOID_PERCENT_MAX: u8 = 50;
 /// How long a server that is not ours and ended under a hunt may take to come back.
 pub const SERVER_RETURN_MS: u64 = 60_000;
 
+/// How long such a server may take to come back by itself before a command of the user's starts it.
+pub const SERVER_GRACE_MS: u64 = 3_000;
+
+/// How often a command of the user's starts it in one hunt, unless somebody says otherwise.
+pub const SERVER_STARTS_MAX: u32 = 20;
+
 /// How often the state of a campaign is written, for resumption.
 pub const STATE_EVERY_MS: u64 = 1_000;
 

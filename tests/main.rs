@@ -2,6 +2,8 @@
 
 mod approximations_hold;
 mod bugs_are_grouped_and_known;
+mod bugs_become_tests;
+mod builds_are_bisected;
 mod catalogue_holds_on_sqlite;
 mod command_line;
 mod corpus_is_learned;
@@ -11,6 +13,7 @@ mod engines_in_python;
 mod engines_survive_faults;
 mod every_exit_tells_what_happened;
 mod findings_can_be_shown;
+mod fixed_bugs_leave_the_list;
 mod folded_values_agree;
 mod kill_nine_loses_nothing;
 mod known_bugs_answer_as_stated;
@@ -26,6 +29,7 @@ mod private_engines_reach_no_files;
 mod prover_evaluator_agrees_with_sqlite;
 mod queries_mean_what_they_say;
 mod same_seed_same_cases;
+mod servers_are_started_again;
 mod service_demands_tokens;
 mod service_groups_bugs;
 mod service_keeps_what_was_sent;

@@ -484,6 +484,7 @@ fn every_page_can_be_read_by_everybody() {
         last_bad: "3.39.2".into(),
         first_good: Some("3.40.0".into()),
         seen: seen.map(|(version, seen)| (version.to_owned(), seen)).into(),
+        left_out: Vec::new(),
     };
     tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
         let store = Store::open(None, &caqtus.path("data")).await.expect("the store");

@@ -9,6 +9,7 @@ use caqtus::sql::types::Value as Cell;
 use caqtus::store::{CampaignRow, Store};
 use caqtus::triage::cause::{Cause, Core};
 use caqtus::triage::finding::{Finding, FindingKind, FindingQuery};
+use caqtus::triage::limits::Limits;
 use serde_json::{Value, json};
 
 /// A wrong result on a target. Nothing is known of it but its class, which tells bugs apart then.
@@ -39,6 +40,8 @@ pub(crate) fn finding(dbms: &str, class: &str, number: i64) -> Finding {
         refused: None,
         runs: Vec::new(),
         note: None,
+        limits: Limits::default(),
+        self_check: None,
     };
     finding.seal();
     finding
@@ -209,6 +212,7 @@ fn a_bug_says_what_it_hangs_on_and_is_taken_away_in_every_form() {
             sql: "SELECT a FROM t".to_owned(),
             reference: "push-down-off".to_owned(),
             switches: vec!["push-down-off".to_owned()],
+            left_out: 0,
         }),
         ..Cause::default()
     };
@@ -245,7 +249,9 @@ fn a_bug_says_what_it_hangs_on_and_is_taken_away_in_every_form() {
     assert_eq!(listed[0]["id"], exported["id"]);
     assert!(export("as-test").body.starts_with("hash-threshold 0\n"), "of the engine's own runner");
     assert!(export("as-test?style=duckdb").body.contains("PRAGMA enable_verification"));
-    assert!(export("as-test?style=postgres").body.starts_with("# wrong-result"));
+    assert!(export("as-test?style=sqllogictest").body.starts_with("# wrong-result"));
+    let refused = export("as-test?style=postgres");
+    assert!(refused.status == 422 && refused.body.contains("a finding of sqlite"), "{}", refused.body);
     for (query, status) in [
         ("export", 400),
         ("export?format=", 400),

@@ -8,6 +8,7 @@ use crate::dbms::target::Target;
 use crate::sql::profile::Profile;
 use crate::store::{FindingFilter, FindingLine};
 use crate::triage::finding::Finding;
+use crate::triage::regression::{Style, in_one};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
@@ -99,7 +100,11 @@ pub(super) fn file(finding: &Finding, name: &str) -> Result<Option<(String, &'st
             Some((text, "text/markdown; charset=utf-8"))
         }
         "case.json" => Some((serde_json::to_string_pretty(finding).map_err(anyhow::Error::from)?, "application/json")),
-        "test.slt" => Some((finding.sqllogictest(&profile), "text/plain; charset=utf-8")),
+        "test.slt" => {
+            let files = finding.regression_test(&profile, Style::Sqllogictest);
+            let files = files.map_err(|error| Kind::Unprocessable.problem(error.to_string()))?;
+            Some((in_one(&files), "text/plain; charset=utf-8"))
+        }
         _ => None,
     })
 }

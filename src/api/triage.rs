@@ -15,7 +15,7 @@ use crate::triage::cause::Cause;
 use crate::triage::export::Format;
 use crate::triage::finding::Finding;
 use crate::triage::group::{Bug, bug_id, own_id};
-use crate::triage::sqllogictest::Style;
+use crate::triage::regression::{Style, in_one};
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
@@ -261,7 +261,7 @@ struct TestQuery {
     style: Option<Style>,
 }
 
-/// Take a regression test of a bug away, for a runner of sqllogictest files
+/// Take a regression test of a bug away, for a runner of sqllogictest files or for `pg_regress`
 #[utoipa::path(get, path = "/api/v1/bugs/{id}/as-test", tag = "bugs", params(("id" = i64, Path,), TestQuery),
     responses((status = 200, description = "The file", content((String = "text/plain")))))]
 async fn as_test(
@@ -270,6 +270,7 @@ async fn as_test(
     Query(query): Query<TestQuery>,
 ) -> Result<Response, Problem> {
     let (_, finding, profile) = whole(&service, id).await?;
-    let text = finding.regression_test(&profile, query.style.unwrap_or_else(|| Style::of(profile.wire)));
-    Ok(findings::attached(&format!("caqtus-bug-{id}.test"), "text/plain; charset=utf-8", text))
+    let files = finding.regression_test(&profile, query.style.unwrap_or_else(|| Style::of(profile.wire)));
+    let files = files.map_err(|error| Kind::Unprocessable.problem(error.to_string()))?;
+    Ok(findings::attached(&format!("caqtus-bug-{id}.test"), "text/plain; charset=utf-8", in_one(&files)))
 }

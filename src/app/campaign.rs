@@ -9,6 +9,7 @@ use crate::config::{CampaignSpec, CatalogueSource, ClassChoice, TESTED_CASES_MIN
 use crate::dbms::target::{Target, TargetError};
 use crate::hunt;
 use crate::hunt::error::HuntError;
+use crate::hunt::gone::{Evidence, Gone, Watched};
 use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress, Summary};
 use crate::hunt::stats::{Messages, OracleStats, Outcomes, Stats};
 use crate::hunt::supervisor;
@@ -16,7 +17,8 @@ use crate::hunt::{learned, uses};
 use crate::store::{ClassState, Store, StoreError};
 use crate::triage::finding::{self, Finding, FindingError, FoundReport};
 use crate::triage::group::{self, Bug, Decisions};
-use crate::triage::known::{self, KnownBug, KnownError};
+use crate::triage::known::{self, KNOWN_FILE, KnownBug, KnownError};
+use crate::triage::script::{Script, Versions};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -252,6 +254,58 @@ pub fn known_bugs(engine: &str, sources: &KnownSources, findings: &Path) -> Resu
     Ok(all)
 }
 
+/// The known bugs with evidence, a script or a finding, and a newest version that has them: on newer ones a hunt looks whether
+/// they are still there. An entry names its script as a path from its list, and its finding by the directory beside its list.
+pub fn watched_bugs(engine: &str, sources: &KnownSources, findings: &Path) -> Result<Vec<Watched>, KnownBugsError> {
+    let own = findings.join(KNOWN_FILE);
+    let lists = sources.files.iter().chain(Some(&own).filter(|path| path.exists()));
+    let mut all = Vec::new();
+    for path in lists {
+        let place = path.parent().unwrap_or(Path::new(""));
+        for bug in known::read(path)? {
+            let script = |name: &String| Some((name.clone(), std::fs::read_to_string(place.join(name)).ok()?));
+            all.extend(watched(&bug, engine, Some(path), &script, place));
+        }
+    }
+    if !sources.without_shipped {
+        let script = |name: &String| Some((name.clone(), catalogue::known_script(name)?.to_owned()));
+        for bug in known::parse(&format!("the shipped list for {engine}"), catalogue::known_bugs(engine))? {
+            all.extend(watched(&bug, engine, None, &script, Path::new("")));
+        }
+    }
+    Ok(all)
+}
+
+/// An entry with its evidence, if it has some and is of this engine.
+fn watched(
+    bug: &KnownBug,
+    engine: &str,
+    list: Option<&PathBuf>,
+    script: &dyn Fn(&String) -> Option<(String, String)>,
+    place: &Path,
+) -> Option<Watched> {
+    if bug.engine.as_ref().is_some_and(|own| own != engine) {
+        return None;
+    }
+    let named = bug.versions.as_ref().and_then(|versions| Versions::parse(versions).ok());
+    let named = named.as_ref().and_then(|versions| versions.newest().map(str::to_owned));
+    let (evidence, seen) = match (&bug.script, &bug.finding) {
+        (Some(name), _) => {
+            let (name, text) = script(name)?;
+            let read = Script::parse(&text).ok().filter(|script| script.engine() == engine)?;
+            let seen = read.versions("wrong").ok()?.newest().map(str::to_owned);
+            (Evidence::Script(name, text), seen)
+        }
+        (None, Some(id)) => {
+            let dir = place.join(id);
+            let finding = finding::read(&dir).ok()?;
+            (Evidence::Finding(dir), Some(finding.version))
+        }
+        (None, None) => return None,
+    };
+    Some(Watched { reason: bug.why(), list: list.cloned(), last_seen: named.or(seen)?, evidence })
+}
+
 /// The bugs of an earlier hunt, as its `--json` has them.
 fn baseline(path: &Path) -> Result<Vec<KnownBug>, KnownBugsError> {
     #[derive(Deserialize)]
@@ -414,6 +468,12 @@ pub struct CampaignJson<'a> {
     assumed_members: usize,
     snippets: usize,
     restarts: u64,
+    /// How often --restart-cmd started the server again.
+    server_starts: u32,
+    /// Known bugs that do not show any more on this version, which is newer than those that have them.
+    gone: &'a [Gone],
+    /// Known bugs of older versions of which it could not be found out.
+    not_looked_at: usize,
     case_digest: String,
     findings: &'a [FoundReport],
     bugs: &'a [Bug],
@@ -475,6 +535,9 @@ impl<'a> CampaignJson<'a> {
             assumed_members: summary.ready.assumed,
             snippets: summary.ready.snippets,
             restarts: summary.restarts,
+            server_starts: summary.server_starts,
+            gone: &summary.gone,
+            not_looked_at: summary.not_looked_at,
             case_digest: format!("{digest:016x}"),
             findings: &summary.findings,
             bugs,

@@ -1,22 +1,16 @@
-//! Findings: shown again on other versions, and the versions between which they came and went.
+//! Findings: shown again, where they were found and on other versions.
 
-use super::{Progress, engine};
-use crate::catalogue;
-use crate::config::{HANG_MS, STATEMENT_LIMITS};
-use crate::dbms::Connection as _;
-use crate::dbms::install::{EngineStore, InstallError, known_versions, version_key};
-use crate::dbms::sqlite::Sqlite;
+use super::engine;
+use crate::config::HANG_MS;
+use crate::dbms::install::InstallError;
 use crate::dbms::target::{Target, TargetError};
 use crate::hunt::error::HuntError;
-use crate::hunt::probe::OPENING;
-use crate::hunt::replay;
+use crate::hunt::probe::{OPENING, broken_words};
+use crate::hunt::replay::{self, Replay};
 use crate::interpret::Verdict;
-use crate::triage::bisect::{Bisection, Seen, VersionSearch};
-use crate::triage::cause::Fixed;
 use crate::triage::finding::{Finding, FindingError, FindingKind, FindingQuery, Listing, shell_word, survey};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use thiserror::Error;
 
@@ -70,6 +64,31 @@ pub enum FindingUseError {
         /// The version.
         version: String,
     },
+    /// Builds that are to be looked at cannot be listed.
+    #[error("cannot list the builds in {path}")]
+    Builds {
+        /// The directory.
+        path: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// There is no build to look at.
+    #[error("there is no build of {engine} in {path}: {wanted} is wanted")]
+    NoBuild {
+        /// The engine.
+        engine: String,
+        /// The directory.
+        path: String,
+        /// What it looks like.
+        wanted: &'static str,
+    },
+    /// No build shows it.
+    #[error(
+        "none of the {0} builds shows it, so there is nothing between which it came and went; add one that does, as the one on \
+         which it was found"
+    )]
+    Nowhere(usize),
     /// It does not show where it was found.
     #[error("it does not show on {engine} {version}, on which it was found")]
     Gone {
@@ -126,8 +145,8 @@ impl Replayed {
     }
 
     /// Describes a replay on a target that cannot be opened.
-    pub fn unopened(error: &anyhow::Error) -> Self {
-        let why = Some(format!("it cannot be opened: {error:#}"));
+    pub fn unopened(why: String) -> Self {
+        let why = Some(why);
         Self { version: String::new(), state: ReplayState::Void, kind: None, why, queries: Vec::new() }
     }
 }
@@ -147,6 +166,27 @@ impl ReplayOutcome {
         match self {
             Self::Ended(replayed) => replayed.state,
             Self::Broke(_) => ReplayState::Shows,
+        }
+    }
+
+    /// What it says of a finding: an engine that breaks says nothing of a wrong result, nor the other way round.
+    fn about(self, finding: &Finding) -> Self {
+        let wrong = |kind| kind == FindingKind::WrongResult;
+        let void = |kind: FindingKind, replayed: Replayed| {
+            let why = Some(format!("it fails in another way here: {kind}"));
+            Self::Ended(Replayed { state: ReplayState::Void, kind: None, why, ..replayed })
+        };
+        match self {
+            Self::Ended(Replayed { kind: Some(kind), .. }) | Self::Broke(kind)
+                if wrong(kind) == wrong(finding.kind) =>
+            {
+                self
+            }
+            Self::Ended(replayed) => match replayed.kind {
+                Some(kind) => void(kind, replayed),
+                None => Self::Ended(replayed),
+            },
+            Self::Broke(kind) => void(kind, Replayed::unopened(String::new())),
         }
     }
 }
@@ -172,165 +212,27 @@ pub async fn replay(
     if finding.class != OPENING {
         engine::open_apart(target, data_dir).await?;
     }
-    replay_in(dir, &target.to_string(), data_dir).await
+    replay_in(dir, finding, target, data_dir).await
 }
 
-async fn replay_in(dir: &Path, target: &str, data_dir: &Path) -> Result<ReplayOutcome, FindingUseError> {
-    match replay::replay(&dir.join("case.json"), target, data_dir, Duration::from_millis(HANG_MS)).await? {
-        Ok(said) => {
-            let replayed = serde_json::from_str(said.lines().last().unwrap_or_default());
-            let silent = |source| FindingUseError::Silent { dir: dir.display().to_string(), source };
-            Ok(ReplayOutcome::Ended(replayed.map_err(silent)?))
-        }
-        Err(broken) => Ok(ReplayOutcome::Broke(broken.kind)),
-    }
-}
-
-/// What a version of an engine does with the finding in a directory.
-pub async fn seen_on(dir: &Path, engine: &str, version: &str, data_dir: &Path) -> Result<Seen, FindingUseError> {
-    let outcome = replay_in(dir, &format!("{engine}@{version}"), data_dir).await?;
-    Ok(match outcome.state() {
-        ReplayState::Shows => Seen::Shows,
-        ReplayState::Agrees => Seen::Agrees,
-        ReplayState::Void => Seen::Void,
-    })
-}
-
-/// The versions of an engine that are here, oldest first.
-fn versions_here(engine: &str, data_dir: &Path) -> Result<Vec<String>, FindingUseError> {
-    let mut versions = EngineStore::new(data_dir).versions(engine);
-    if engine == "sqlite" {
-        let linked = Sqlite::linked(STATEMENT_LIMITS)?.version();
-        if !versions.contains(&linked) {
-            versions.push(linked);
-        }
-    }
-    versions.sort_by_key(|version| version_key(version));
-    Ok(versions)
-}
-
-/// Finds the first and the last version that show the finding in a directory, halving, among those that are here; with
-/// `install` among all that are known, of which those that are needed are installed.
-pub async fn bisect(
+/// The same without a word on whether the target can be opened: one that cannot says nothing, unless that is the finding.
+pub(super) async fn replay_in(
     dir: &Path,
     finding: &Finding,
+    target: &Target,
     data_dir: &Path,
-    install: bool,
-    progress: &mut dyn Progress,
-) -> Result<Bisection, FindingUseError> {
-    let target: Target = finding.dbms.parse()?;
-    let engine = target.dialect();
-    let mut versions = versions_here(engine, data_dir)?;
-    let known = known_versions(engine);
-    if install {
-        versions.extend(known.iter().cloned());
-        versions.sort_by_key(|version| version_key(version));
-        versions.dedup();
-    }
-    // As it is installed: a package's name and what the engine in it says of itself may differ.
-    let own = match &target {
-        Target::Version { version, .. } => version,
-        _ => &finding.version,
-    };
-    let named = || (engine.to_owned(), own.clone());
-    let Some(bad) = versions.iter().position(|version| version_key(version) == version_key(own)) else {
-        let (engine, version) = named();
-        return Err(FindingUseError::NotHere { engine, version });
-    };
-    let installable = if install { known } else { Vec::new() };
-    let mut looking = Looking { dir, engine, data_dir, installable, progress };
-    // What does not show where it was found has no boundary.
-    if looking.at(&versions[bad]).await? != Seen::Shows {
-        let (engine, version) = named();
-        return Err(FindingUseError::Gone { engine, version });
-    }
-    let mut search = VersionSearch::new(&versions, bad);
-    while let Some(at) = search.wanted() {
-        search.tell(at, looking.at(&versions[at]).await?);
-    }
-    let found = search.end();
-    let fixed = Fixed { last_bad: found.last_bad.clone(), first_good: found.first_good.clone() };
-    note_fix(dir, finding, Some(fixed), engine)?;
-    Ok(found)
-}
-
-/// What it takes to look at versions one after the other.
-struct Looking<'a> {
-    dir: &'a Path,
-    engine: &'a str,
-    data_dir: &'a Path,
-    /// Versions that are installed when they are needed.
-    installable: Vec<String>,
-    progress: &'a mut dyn Progress,
-}
-
-impl Looking<'_> {
-    /// What a version does with the finding.
-    async fn at(&mut self, version: &str) -> Result<Seen, FindingUseError> {
-        let Self { dir, engine, data_dir, .. } = *self;
-        let is_here = || EngineStore::new(data_dir).versions(engine).iter().any(|v| v == version);
-        if self.installable.iter().any(|v| v == version) && !is_here() {
-            engine::install(data_dir, engine, version, self.progress).await?;
+) -> Result<ReplayOutcome, FindingUseError> {
+    let hang_after = Duration::from_millis(HANG_MS);
+    let outcome = match replay::replay(&dir.join("case.json"), &target.to_string(), data_dir, hang_after).await? {
+        Replay::Said(said) => {
+            let replayed = serde_json::from_str(said.lines().last().unwrap_or_default());
+            let silent = |source| FindingUseError::Silent { dir: dir.display().to_string(), source };
+            ReplayOutcome::Ended(replayed.map_err(silent)?)
         }
-        let seen = seen_on(dir, engine, version, data_dir).await?;
-        self.progress.note(&format!("{engine}@{version}: {seen}"));
-        Ok(seen)
-    }
-}
-
-/// Findings with the versions that show them: a line of `caqtus bug spans --json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Span {
-    /// The versions, oldest first.
-    pub versions: Vec<String>,
-    /// The SQL features of the findings.
-    pub features: Vec<String>,
-    /// Their identifiers.
-    pub findings: Vec<String>,
-    /// Their classes.
-    pub classes: Vec<String>,
-}
-
-/// Where a finding was fixed, by what versions, oldest first, do with it; nothing if its own version does not show it.
-fn fix_of(seen: &[(String, Seen)], own: &str) -> Option<Fixed> {
-    let at =
-        seen.iter().position(|(version, seen)| version_key(version) == version_key(own) && *seen == Seen::Shows)?;
-    let good = seen[at..].iter().position(|(_, seen)| *seen == Seen::Agrees).map(|good| at + good);
-    let bad = seen[at..good.unwrap_or(seen.len())].iter().rfind(|(_, seen)| *seen == Seen::Shows)?;
-    Some(Fixed { last_bad: bad.0.clone(), first_good: good.map(|good| seen[good].0.clone()) })
-}
-
-/// Writes down where a finding was fixed, which tells bugs apart.
-fn note_fix(dir: &Path, finding: &Finding, fixed: Option<Fixed>, engine: &str) -> Result<(), FindingUseError> {
-    if fixed.is_none() || finding.cause.fixed == fixed {
-        return Ok(());
-    }
-    let mut known = finding.clone();
-    known.cause.fixed = fixed;
-    let cannot = |source| FindingUseError::Write { dir: dir.display().to_string(), source };
-    let profile = catalogue::profile(engine).map_err(|error| cannot(std::io::Error::other(error)))?;
-    known.rewrite(dir, &profile).map_err(cannot)
-}
-
-/// Which versions that are here show each finding, by versions and features.
-pub async fn spans(findings: &[(PathBuf, Finding)], data_dir: &Path) -> Result<Vec<Span>, FindingUseError> {
-    let mut groups: BTreeMap<(Vec<String>, Vec<String>), Vec<&Finding>> = BTreeMap::new();
-    for (dir, finding) in findings {
-        let target: Target = finding.dbms.parse()?;
-        let mut seen = Vec::new();
-        for version in versions_here(target.dialect(), data_dir)? {
-            let found = seen_on(dir, target.dialect(), &version, data_dir).await?;
-            seen.push((version, found));
+        Replay::Unopened(broken) if finding.class != OPENING => {
+            ReplayOutcome::Ended(Replayed::unopened(broken_words(&target.to_string(), &broken)))
         }
-        note_fix(dir, finding, fix_of(&seen, &finding.version), target.dialect())?;
-        let showing: Vec<String> =
-            seen.into_iter().filter(|(_, seen)| *seen == Seen::Shows).map(|(version, _)| version).collect();
-        groups.entry((showing, finding.features.clone())).or_default().push(finding);
-    }
-    let span = |((versions, features), findings): ((Vec<String>, Vec<String>), Vec<&Finding>)| {
-        let mut classes: Vec<String> = findings.iter().map(|f| f.class.clone()).collect();
-        classes.dedup();
-        Span { versions, features, findings: findings.iter().map(|f| f.id.clone()).collect(), classes }
+        Replay::Unopened(broken) | Replay::Broke(broken) => ReplayOutcome::Broke(broken.kind),
     };
-    Ok(groups.into_iter().map(span).collect())
+    Ok(outcome.about(finding))
 }

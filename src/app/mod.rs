@@ -6,6 +6,7 @@
 //! Invariant: nothing here prints, reads arguments or the terminal, or ends the process.
 
 pub mod admission;
+pub mod bisection;
 pub mod campaign;
 pub mod class;
 pub mod corpus;
@@ -53,7 +54,7 @@ mod tests {
         discovery: &mut discovery::Plan,
     ) {
         spawned(campaign::run(plan, campaign::Demands::default(), Some(store), &mut *shown, stop));
-        spawned(finding::bisect(Path::new(""), finding, Path::new(""), true, &mut *progress));
+        spawned(bisection::bisect(Path::new(""), finding, Path::new(""), bisection::Among::Known, &mut *progress));
         spawned(import::classes(store, &[], import::Trust::Prove, workshop, &mut *progress));
         spawned(import::prove_again(store, "", by, workshop, &mut *progress));
         spawned(import::candidates(store, "", "", workshop, stopped.clone(), &mut *progress));

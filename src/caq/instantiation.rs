@@ -1,6 +1,7 @@
 //! What is put into placeholders.
 
 use super::node::Node;
+use super::simpler_table::smaller_tables;
 use crate::sql::snippet::Snippet;
 use std::sync::Arc;
 
@@ -36,6 +37,20 @@ pub enum TableInstantiation {
         /// Its query.
         query: String,
     },
+}
+
+impl TableInstantiation {
+    /// The same with smaller queries, the shortest first; at most `max`.
+    pub fn smaller(&self, max: usize) -> Vec<Self> {
+        match self {
+            Self::Name(_) => Vec::new(),
+            Self::Derived(query) => smaller_tables(query, max).into_iter().map(Self::Derived).collect(),
+            Self::Cte { name, query } => {
+                let with = |query| Self::Cte { name: name.clone(), query };
+                smaller_tables(query, max).into_iter().map(with).collect()
+            }
+        }
+    }
 }
 
 impl Instantiation {

@@ -21,4 +21,5 @@ pub mod node;
 pub mod proof;
 pub mod query;
 pub mod simpler;
+pub mod simpler_table;
 pub mod template;

@@ -2,7 +2,7 @@
 
 use crate::sql::print::{parse_query, print_query};
 use sqlparser::ast::{
-    BinaryOperator, Expr, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, VisitMut, VisitorMut,
+    BinaryOperator, Expr, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, Value, VisitMut, VisitorMut,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -15,7 +15,10 @@ const COLUMN: &str = "without column ";
 pub fn simpler_pairs(first: &str, second: &str, max: usize) -> Vec<[String; 2]> {
     let (Ok(first), Ok(second)) = (parse_query(first), parse_query(second)) else { return Vec::new() };
     let (Ok(first_text), Ok(second_text)) = (print_query(&first), print_query(&second)) else { return Vec::new() };
-    let (of_first, of_second) = (edits(&first), edits(&second));
+    let texts = |query| -> BTreeMap<String, String> {
+        edits(query, false).into_iter().map(|(label, (text, _))| (label, text)).collect()
+    };
+    let (of_first, of_second) = (texts(&first), texts(&second));
     let both = of_first.iter().filter_map(|(label, edited)| Some([edited.clone(), of_second.get(label)?.clone()]));
     // Of queries with different columns no two are equivalent.
     let keeps_columns = |(label, _): &(&String, &String)| !label.starts_with(COLUMN);
@@ -35,11 +38,11 @@ pub fn simpler_pairs(first: &str, second: &str, max: usize) -> Vec<[String; 2]> 
     pairs
 }
 
-/// What a query becomes by one edit each, by what was done.
-fn edits(query: &Query) -> BTreeMap<String, String> {
+/// What a query becomes by one edit each, by what was done. NULL takes the place of expressions if `nulls` says so.
+pub(super) fn edits(query: &Query, nulls: bool) -> BTreeMap<String, (String, Query)> {
     let mut all = BTreeMap::new();
     for number in 0.. {
-        let mut editor = Editor { skip: number, depth: 0, label: None, replace: None };
+        let mut editor = Editor { skip: number, depth: 0, nulls, label: None, replace: None };
         let mut edited = query.clone();
         let _ = edited.visit(&mut editor);
         let Some(label) = editor.label else { break };
@@ -48,7 +51,7 @@ fn edits(query: &Query) -> BTreeMap<String, String> {
         }
         // A tree that prints as another one is none.
         if let Ok(text) = print_query(&edited) {
-            all.entry(label).or_insert(text);
+            all.entry(label).or_insert((text, edited));
         }
     }
     all
@@ -60,6 +63,8 @@ struct Editor {
     skip: usize,
     /// How many queries are around.
     depth: usize,
+    /// Whether NULL may take the place of an expression.
+    nulls: bool,
     /// What was done.
     label: Option<String>,
     /// An expression that is to be replaced wherever it stands.
@@ -137,6 +142,11 @@ impl Editor {
     }
 
     fn expression(&mut self, expr: &Expr) {
+        let null = Expr::value(Value::Null);
+        if self.nulls && !matches!(expr, Expr::Value(_)) && self.takes(|| format!("{expr} -> NULL")) {
+            self.replace = Some((expr.clone(), null));
+            return;
+        }
         let operands: Vec<&Expr> = match expr {
             Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, right } => vec![left, right],
             Expr::Nested(inner)
@@ -198,6 +208,9 @@ impl VisitorMut for Editor {
             && self.takes(|| format!("without HAVING {condition}"))
         {
             select.having = None;
+        }
+        if self.nulls && !select.from.is_empty() && self.takes(|| "without FROM".to_owned()) {
+            select.from.clear();
         }
         for at in 0..select.from.len() {
             if select.from.len() > 1 && self.takes(|| format!("without {}", select.from[at].relation)) {
@@ -322,8 +335,8 @@ mod tests {
     fn branches_joins_and_columns_of_all_branches_go() {
         let query =
             "SELECT a.c0, b.c0 FROM t1 AS a LEFT JOIN t2 AS b ON a.c0 = b.c0 UNION ALL SELECT c.c0, 1 FROM t2 AS c";
-        let edited = edits(&parse_query(query).expect("parses"));
-        let of = |label: &str| edited.get(label).map(String::as_str);
+        let edited = edits(&parse_query(query).expect("parses"), false);
+        let of = |label: &str| edited.get(label).map(|(text, _)| text.as_str());
         assert_eq!(of("right branch"), Some("SELECT c.c0, 1 FROM t2 AS c"));
         assert_eq!(
             of("without column 1"),

@@ -1,25 +1,21 @@
 //! `caqtus bug`.
 
-use super::{Common, FOUND, VOID, scripts};
+use super::Common;
+use super::replay::{self, GitBisect};
+use crate::app;
+use crate::app::bisection::Among;
 use crate::app::campaign::{self, KnownSources};
-use crate::app::finding::{ReplayOutcome, ReplayState};
-use crate::app::{self, Progress};
 use crate::catalogue;
 use crate::dbms::target::Target;
-use crate::interpret::StepResult;
 use crate::triage::export::Format;
 use crate::triage::finding::{self, FLAKY, Finding, Listing, shell_word};
 use crate::triage::group::{Bug, Decisions};
 use crate::triage::known::{self, KNOWN_FILE, KnownBug};
-use crate::triage::report::{result_lines, script};
-use crate::triage::script::EXTENSION;
-use crate::triage::sqllogictest::Style;
+use crate::triage::regression::{Style, TestFile, in_one};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 /// Look at findings: list, show, replay, compare versions
 #[derive(Debug, Args)]
@@ -29,10 +25,10 @@ pub(super) struct BugArgs {
 }
 
 #[derive(Debug, Args)]
-struct Where {
+pub(super) struct Where {
     /// Where the findings are
     #[arg(long, value_name = "DIR", default_value = "caqtus-findings")]
-    findings: PathBuf,
+    pub(super) findings: PathBuf,
     /// A further list of known bugs; may be given several times
     #[arg(long, value_name = "FILE")]
     known: Vec<PathBuf>,
@@ -41,9 +37,9 @@ struct Where {
     baseline: Option<PathBuf>,
     /// JSON, for machines
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     #[command(flatten)]
-    common: Common,
+    pub(super) common: Common,
 }
 
 #[derive(Debug, Subcommand)]
@@ -108,15 +104,22 @@ enum BugCommand {
         #[command(flatten)]
         place: Where,
     },
-    /// Print a regression test of a bug, for a runner of sqllogictest files
+    /// Make a regression test of a bug, for the engine's own runner
     ///
-    /// Queries that must return the same rows have one label, so the test holds on an engine that is right.
+    /// sqlite, duckdb, sqllogictest: a file for a runner of sqllogictest files, in which the queries that must return the same
+    /// rows have one label; postgres: a script and what psql prints of it, for `pg_regress`, in which the server compares the
+    /// two results. So a test passes on an engine that is right, whatever the rows are. What cannot be tested so, such as
+    /// queries of which one must return more rows than the other, is refused.
+    #[command(after_help = "Example: caqtus bug as-test 1f7911b8 --style postgres --out src/test/regress")]
     AsTest {
         /// The identifier of a bug or finding, or the start of it
         id: String,
         /// Whose form [default: that of the finding's engine]
         #[arg(long, value_enum)]
         style: Option<Style>,
+        /// Write it below this directory [default: print it; of several files each behind its name]
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
         #[command(flatten)]
         place: Where,
     },
@@ -130,9 +133,13 @@ enum BugCommand {
     /// Run findings, or scripts with answers, again, in a process of their own
     ///
     /// Exit status: 0 it does not show, 1 it shows, 2 could not run, 3 void: set-up or a query fails on this version, so it
-    /// says nothing; so too the answers of a script that are neither the expected nor the actual ones. Of several: 1 if one
-    /// shows, else 3 if one is void.
-    #[command(after_help = "Example: caqtus bug replay tests/known-bugs/sqlite-*.slt --dbms sqlite@3.41.2")]
+    /// says nothing; so too the answers of a script that are neither the expected nor the actual ones, and what fails in
+    /// another way than the finding. Of several: 1 if one shows, else 3 if one is void.
+    ///
+    /// For `git bisect run` --git-bisect ends with what that reads, so that a commit that cannot be built or says nothing is
+    /// skipped, and never called good.
+    #[command(after_help = "Examples:\n  caqtus bug replay tests/known-bugs/sqlite-*.slt --dbms sqlite@3.41.2\n  \
+        git bisect run sh -c 'make libsqlite3.so || exit 125; caqtus bug replay 02339c --dbms sqlite:./libsqlite3.so --git-bisect'")]
     Replay {
         /// Identifiers of findings, or starts of them; or scripts with expected and actual answers, FILE.slt
         #[arg(required = true, value_name = "ID|FILE.slt")]
@@ -140,19 +147,34 @@ enum BugCommand {
         /// Another target than it was found on; for scripts, than the newest version of their engine that is here
         #[arg(long)]
         dbms: Option<String>,
+        /// End as `git bisect run` wants it, looking for the commit that brought the bug or, with `=fix`, that fixed it
+        ///
+        /// Exit status: 0 it does not show, 1 it shows (with `=fix` 1 and 0), 125 void, or the target cannot be opened, 128
+        /// could not run, which ends the search.
+        #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "cause")]
+        git_bisect: Option<GitBisect>,
         #[command(flatten)]
         place: Where,
     },
     /// Name the first and the last version that show a finding
     ///
-    /// Runs it on the versions of its engine that are installed, halving. The version after the last bad one has the fix. A
-    /// version on which set-up or a query fails is neither good nor bad, and passed over.
+    /// Runs it on the versions of its engine that are installed, halving, or on builds of your own (--builds). The version after
+    /// the last bad one has the fix. A version on which set-up or a query fails, or that cannot be opened, is neither good nor
+    /// bad, and passed over. For the commits of a checkout see --git-bisect of `caqtus bug replay`.
+    #[command(
+        after_help = "Examples:\n  caqtus bug bisect 02339c --install\n  caqtus bug bisect 02339c --builds nightly/\n  \
+        caqtus bug bisect 02339c --builds monday.so tuesday.so wednesday.so"
+    )]
     Bisect {
         /// Its identifier, or the start of it
         id: String,
         /// Install the versions that are needed, of all that are known
         #[arg(long)]
         install: bool,
+        /// Builds of your own in place of versions: libraries, or directories of a server's programs, the oldest first; or one
+        /// directory of them, in the order of the versions that they report and, of one version, of their names
+        #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with = "install")]
+        builds: Vec<PathBuf>,
         #[command(flatten)]
         place: Where,
     },
@@ -165,7 +187,7 @@ enum BugCommand {
 
 impl Where {
     /// A finding by the start of its identifier.
-    fn find(&self, id: &str) -> anyhow::Result<(PathBuf, Finding)> {
+    pub(super) fn find(&self, id: &str) -> anyhow::Result<(PathBuf, Finding)> {
         let dir = app::finding::existing(&self.findings)?;
         let bug = self.bugs(&finding::survey(dir)?.findings)?.into_iter().find(|bug| bug.id == id);
         Ok(finding::find(dir, bug.as_ref().map_or(id, |bug| &bug.smallest))?)
@@ -204,7 +226,7 @@ fn engine_of(findings: &[(PathBuf, Finding)]) -> String {
 }
 
 /// The findings of a directory that can be read; the others are named and left out.
-fn readable(listing: Listing) -> Vec<(PathBuf, Finding)> {
+pub(super) fn readable(listing: Listing) -> Vec<(PathBuf, Finding)> {
     for error in listing.damaged {
         eprintln!("caqtus: left out: {:#}", anyhow::Error::from(error));
     }
@@ -215,12 +237,12 @@ pub(super) fn run(args: BugArgs) -> anyhow::Result<ExitCode> {
     match args.command {
         BugCommand::List { flaky, place } => list(flaky, &place),
         BugCommand::Export { format, out, place } => export_bugs(format, &out, &place),
-        BugCommand::AsTest { id, style, place } => {
+        BugCommand::AsTest { id, style, out, place } => {
             let (_, finding) = place.find(&place.find_bug(&id).map_or(id, |bug| bug.smallest))?;
             let target: Target = finding.dbms.parse()?;
             let profile = catalogue::profile(target.dialect())?;
-            print!("{}", finding.regression_test(&profile, style.unwrap_or_else(|| Style::of(profile.wire))));
-            Ok(ExitCode::SUCCESS)
+            let files = finding.regression_test(&profile, style.unwrap_or_else(|| Style::of(profile.wire)))?;
+            write_test(&files, out.as_deref())
         }
         BugCommand::Merge { ids, place } => {
             let bugs: Vec<Bug> = ids.iter().map(|id| place.find_bug(id)).collect::<Result<_, _>>()?;
@@ -266,9 +288,19 @@ pub(super) fn run(args: BugArgs) -> anyhow::Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        BugCommand::Replay { what, dbms, place } => replay_all(&what, dbms.as_deref(), &place),
-        BugCommand::Bisect { id, install, place } => bisect_finding(&id, install, &place),
-        BugCommand::Spans { place } => spans(&place),
+        BugCommand::Replay { what, dbms, git_bisect, place } => match git_bisect {
+            None => replay::all(&what, dbms.as_deref(), &place).map(ExitCode::from),
+            Some(wanted) => Ok(replay::for_git(&what, dbms.as_deref(), wanted, &place)),
+        },
+        BugCommand::Bisect { id, install, builds, place } => {
+            let among = match (install, builds.as_slice()) {
+                (_, builds @ [_, ..]) => Among::Builds(builds),
+                (true, []) => Among::Known,
+                (false, []) => Among::Installed,
+            };
+            replay::bisect(&id, among, &place)
+        }
+        BugCommand::Spans { place } => replay::spans(&place),
     }
 }
 
@@ -338,102 +370,18 @@ fn export_bugs(format: Format, out: &Path, place: &Where) -> anyhow::Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-fn replay_all(what: &[String], dbms: Option<&str>, place: &Where) -> anyhow::Result<ExitCode> {
-    let is_script = |what: &&String| Path::new(what).extension().is_some_and(|end| end == EXTENSION);
-    let (scripts, ids): (Vec<&String>, Vec<&String>) = what.iter().partition(is_script);
-    let mut statuses = scripts::replay(&scripts, dbms, place.json, &place.common)?;
-    for id in ids {
-        statuses.push(replay(id, dbms, place)?);
-    }
-    let found = [FOUND, VOID].into_iter().find(|status| statuses.contains(status));
-    Ok(ExitCode::from(found.unwrap_or_default()))
-}
-
-/// Runs a finding again; the exit status.
-fn replay(id: &str, dbms: Option<&str>, place: &Where) -> anyhow::Result<u8> {
-    let (dir, finding) = place.find(id)?;
-    let target: Target = dbms.unwrap_or(&finding.dbms).parse()?;
-    let data_dir = place.common.data_dir();
-    let outcome = super::runtime()?.block_on(app::finding::replay(&dir, &finding, &target, &data_dir))?;
-    match (&outcome, place.json) {
-        (ReplayOutcome::Ended(replayed), true) => println!("{}", serde_json::to_string(replayed)?),
-        (ReplayOutcome::Broke(kind), true) => println!("{}", serde_json::json!({ "state": "shows", "kind": kind })),
-        (ReplayOutcome::Broke(kind), false) => println!("{target}: {kind}: it shows"),
-        (ReplayOutcome::Ended(replayed), false) => {
-            for statement in &finding.statements {
-                println!("{statement};");
-            }
-            let profile = catalogue::profile(target.dialect())?;
-            for (at, query) in replayed.queries.iter().enumerate() {
-                let context = query.context.as_ref().map(|context| format!("-- {context}\n")).unwrap_or_default();
-                print!("\n{context}{}", script(&replayed.queries, at, &profile));
-                if query.result != StepResult::None {
-                    result_lines(&query.result).iter().for_each(|line| println!("--   {line}"));
-                }
-            }
-            let meaning = match replayed.state {
-                ReplayState::Shows => "it shows".to_owned(),
-                ReplayState::Agrees => "it does not show: the queries agree".to_owned(),
-                ReplayState::Void => {
-                    format!("void, which says nothing: {}", replayed.why.as_deref().unwrap_or_default())
-                }
-            };
-            println!("\n{target} {}: {meaning}", replayed.version);
-        }
-    }
-    Ok(match outcome.state() {
-        ReplayState::Shows => FOUND,
-        ReplayState::Agrees => 0,
-        ReplayState::Void => VOID,
-    })
-}
-
-/// Says on standard error how far something is.
-struct Said;
-
-impl Progress for Said {
-    fn update(&mut self, _: &dyn Display, _: Duration) {}
-    fn note(&mut self, message: &str) {
-        eprintln!("{message}");
-    }
-}
-
-fn bisect_finding(id: &str, install: bool, place: &Where) -> anyhow::Result<ExitCode> {
-    let (dir, finding) = place.find(id)?;
-    let data_dir = place.common.data_dir();
-    let found = super::runtime()?.block_on(app::finding::bisect(&dir, &finding, &data_dir, install, &mut Said))?;
-    if place.json {
-        println!("{}", serde_json::to_string(&found)?);
+/// Writes the files of a test below a directory, or prints them.
+fn write_test(files: &[TestFile], out: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let Some(out) = out else {
+        print!("{}", in_one(files));
         return Ok(ExitCode::SUCCESS);
-    }
-    let side = |good: Option<&String>, end: &str, none: &str, void: Vec<&str>| {
-        let good = good.map_or_else(|| none.to_owned(), |version| format!("{end} {version}"));
-        if void.is_empty() { good } else { format!("{good}; void, so neither good nor bad: {}", void.join(", ")) }
     };
-    let target: Target = finding.dbms.parse()?;
-    let engine = target.dialect();
-    let (older, newer) = found.void();
-    let before = side(found.good_before.as_ref(), "good is", "no older version is good", older);
-    println!("first bad: {engine} {} ({before})", found.first_bad);
-    let after = side(found.first_good.as_ref(), "first good:", "no newer version is good", newer);
-    println!("last bad:  {engine} {} ({after})", found.last_bad);
-    Ok(ExitCode::SUCCESS)
-}
-
-fn spans(place: &Where) -> anyhow::Result<ExitCode> {
-    let all = readable(app::finding::all(&place.findings)?);
-    let spans = super::runtime()?.block_on(app::finding::spans(&all, &place.common.data_dir()))?;
-    for span in spans {
-        if place.json {
-            println!("{}", serde_json::to_string(&span)?);
-        } else {
-            let range = match (span.versions.first(), span.versions.last()) {
-                (Some(first), Some(last)) => format!("{first} to {last} ({})", span.versions.len()),
-                _ => "no installed version".to_owned(),
-            };
-            println!("{range}: {}", span.features.join(", "));
-            println!("    {} findings: {}", span.findings.len(), span.findings.join(" "));
-        }
+    for TestFile { path, text } in files {
+        let path = out.join(path);
+        let dir = path.parent().unwrap_or(out);
+        std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        println!("{}", path.display());
     }
     Ok(ExitCode::SUCCESS)
 }

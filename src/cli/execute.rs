@@ -243,7 +243,7 @@ fn replay_case(args: &ExecuteArgs, path: &std::path::Path) -> anyhow::Result<Exi
             Replayed::new(connection.version(), &verdict, queries)
         }
         // Of a version that does not start nothing can be said.
-        Err(error) => Replayed::unopened(&anyhow::Error::from(error)),
+        Err(error) => Replayed::unopened(format!("it cannot be opened: {:#}", anyhow::Error::from(error))),
     };
     println!("{}", serde_json::to_string(&replayed)?);
     Ok(ExitCode::SUCCESS)

@@ -9,18 +9,19 @@ use crate::app;
 use crate::app::campaign::{self, CampaignJson, CampaignVerdict, Demands, Ended, KnownSources};
 use crate::clock;
 use crate::config::{
-    CampaignLimits, CampaignSpec, FINDINGS_PER_CLASS_MAX, MAY_FAIL_PERCENT, SNIPPET_PERCENT, TESTED_CASES_MIN,
-    VOID_PERCENT_MAX, millis,
+    CampaignLimits, CampaignSpec, FINDINGS_PER_CLASS_MAX, MAY_FAIL_PERCENT, SERVER_STARTS_MAX, SNIPPET_PERCENT,
+    TESTED_CASES_MIN, VOID_PERCENT_MAX, millis,
 };
 use crate::dbms::postgres::without_password;
 use crate::dbms::target::Target;
 use crate::hunt;
-use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress, Summary};
+use crate::hunt::gone::Gone;
+use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress, Restart, Summary};
 use crate::hunt::protocol::Ready;
-use crate::hunt::stats::{LEFT_OUT, NOT_TRIED, OracleStats, REPLACED, Stats, share};
+use crate::hunt::stats::{LEFT_OUT, LIMITED, NOT_TRIED, OracleStats, REPLACED, Stats, share};
 use crate::triage::finding::shell_word;
 use crate::triage::group::Bug;
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -112,6 +113,16 @@ pub(super) struct HuntArgs {
     /// How long a server named by its URL that ended under the hunt may take to come back
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
     wait_for_server: Duration,
+    /// What starts such a server again, for the shell: `systemctl restart mariadb`, `docker restart db`
+    ///
+    /// It is run when the server ended and is not back by itself after 3 s. Then the server is waited for (--wait-for-server), what
+    /// ran last is tried again alone, and the hunt goes on. It may be the server itself or leave it in the background, and
+    /// what it starts stays when the hunt ends. Its output is in restart.log in --out.
+    #[arg(long, value_name = "CMD")]
+    restart_cmd: Option<String>,
+    /// How often --restart-cmd may be run in one hunt; then the hunt ends when the server stays away
+    #[arg(long, value_name = "N", default_value_t = SERVER_STARTS_MAX, requires = "restart_cmd")]
+    restarts_max: u32,
     /// One JSON object as the last line of standard output; the summary for people goes to standard error
     #[arg(long)]
     json: bool,
@@ -149,6 +160,9 @@ fn hunt(args: HuntArgs) -> anyhow::Result<ExitCode> {
         }
     };
     let target: Target = spec.dbms.parse()?;
+    if let (Some(_), false) = (&args.restart_cmd, matches!(target, Target::Url { .. })) {
+        bail!("--restart-cmd is for a server that is named by its URL; Caqtus itself looks after {target}");
+    }
     // Without its password.
     spec.dbms = target.to_string();
     spec.limits = CampaignLimits {
@@ -174,20 +188,16 @@ fn hunt(args: HuntArgs) -> anyhow::Result<ExitCode> {
             eprintln!("{}", printable(&stale.to_string()));
         }
     }
+    let sources =
+        KnownSources { files: args.known.clone(), without_shipped: args.no_known, baseline: args.baseline.clone() };
     let environment = HuntEnvironment {
         data_dir: args.common.data_dir(),
         out_dir: args.out.clone(),
         workers: args.workers.map_or_else(app::cores, usize::from),
         server_return_max: args.wait_for_server,
-        known: campaign::known_bugs(
-            target.dialect(),
-            &KnownSources {
-                files: args.known.clone(),
-                without_shipped: args.no_known,
-                baseline: args.baseline.clone(),
-            },
-            &args.out,
-        )?,
+        restart: args.restart_cmd.map(|command| Restart { command, times_max: args.restarts_max }),
+        known: campaign::known_bugs(target.dialect(), &sources, &args.out)?,
+        watched: campaign::watched_bugs(target.dialect(), &sources, &args.out)?,
         against: args.against.as_deref().map(str::parse::<Target>).transpose()?.map(|target| target.to_string()),
     };
     let plan = HuntPlan { spec, environment, resume: args.resume };
@@ -309,8 +319,44 @@ fn text(summary: &Summary, found: &[Bug]) -> String {
         let _ = writeln!(out, "broke the engine before the hunt like others, and not tried again (--keep)");
         said(&mut out, NOT_TRIED);
     }
+    if !messages.commonest(LIMITED, 1).is_empty() {
+        let _ = writeln!(out, "reductions that reached a limit; their findings may be larger than they need be");
+        said(&mut out, LIMITED);
+    }
+    if summary.server_starts > 0 {
+        let _ = writeln!(out, "the server was started again {} times (--restart-cmd)", summary.server_starts);
+    }
+    gone(&mut out, summary);
     bugs(&mut out, summary, found);
     out
+}
+
+/// The known bugs that stopped happening, and what to do about them.
+fn gone(out: &mut String, summary: &Summary) {
+    let Summary { gone, not_looked_at, ready, .. } = summary;
+    if !gone.is_empty() {
+        let _ = writeln!(out, "\nknown bugs that do not show any more on {}:", ready.version);
+    }
+    for Gone { reason, list, evidence, last_seen } in gone {
+        let _ = writeln!(out, "  {evidence}, last seen on {last_seen}: {reason}");
+        let _ = match list {
+            Some(list) => {
+                writeln!(out, "      remove its entry from {}, so that it is news if it comes back", shell_word(list))
+            }
+            None => writeln!(
+                out,
+                "      it is on the shipped list, which counts up to that version only: nothing is to be done"
+            ),
+        };
+    }
+    if *not_looked_at > 0 {
+        let _ = writeln!(
+            out,
+            "of {not_looked_at} known bugs that older versions have it is not known whether {} has them: there was no time, what \
+             shows them does not run here, or the server is not ours to end; `caqtus bug replay` tells",
+            ready.version
+        );
+    }
 }
 
 /// The bugs found, the smallest script, and what to do with it.

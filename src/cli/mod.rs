@@ -17,11 +17,13 @@ mod import;
 mod man;
 mod oracle;
 mod progress;
+mod replay;
 mod scripts;
 mod selftest;
 mod serve;
 
 pub use output::unread_status;
+pub use replay::ABORT;
 
 use crate::app::engine;
 use crate::catalogue;
@@ -157,7 +159,7 @@ impl ChoiceArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Hunt(hunt::HuntArgs),
+    Hunt(Box<hunt::HuntArgs>),
     Bug(bug::BugArgs),
     Dbms(dbms::DbmsArgs),
     Discover(Box<discover::DiscoverArgs>),
@@ -184,7 +186,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         )
     })?;
     match cli.command {
-        Command::Hunt(args) => hunt::run(args),
+        Command::Hunt(args) => hunt::run(*args),
         Command::Bug(args) => bug::run(args),
         Command::Dbms(args) => dbms::run(args),
         Command::Discover(args) => discover::run(&args),

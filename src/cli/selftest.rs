@@ -36,7 +36,7 @@ const OTHERS: [(&str, &[&str]); 3] = [
 ];
 
 /// Every fault that a hunt must report: by which oracle, and as what kind of finding.
-const REPORTED: [(Fault, &str, &str); 24] = [
+const REPORTED: [(Fault, &str, &str); 27] = [
     (Fault::DropRow, caq::NAME, "wrong-result"),
     (Fault::DuplicateRow, caq::NAME, "wrong-result"),
     (Fault::NullToZero, caq::NAME, "wrong-result"),
@@ -61,6 +61,9 @@ const REPORTED: [(Fault, &str, &str); 24] = [
     (Fault::LostChange, state::NAME, "wrong-result"),
     (Fault::StaleIndex, state::NAME, "wrong-result"),
     (Fault::HalfDone, state::NAME, "wrong-result"),
+    (Fault::MissedAction, state::NAME, "wrong-result"),
+    (Fault::MissedTrigger, state::NAME, "wrong-result"),
+    (Fault::WrongMaximum, state::NAME, "wrong-result"),
 ];
 
 pub(super) fn run(args: &SelftestArgs) -> anyhow::Result<ExitCode> {
@@ -108,6 +111,8 @@ fn problem(
     let cases = match fault {
         // A planted hang costs seconds and a crash a new process; one of them is enough.
         Fault::Hang | Fault::Crash => args.cases / 20,
+        // Few databases are judged by the reference evaluator.
+        Fault::WrongMaximum => args.cases / 2,
         // Their cases run more queries.
         _ if oracle != caq::NAME => args.cases / 10,
         _ => args.cases,
@@ -140,6 +145,11 @@ fn problem(
     // cases meet every one, so that a fault that only some of them can show is not missed by chance.
     if [caq::NAME, spec::NAME, approx::NAME].contains(&oracle) {
         words.extend(["--class", "tlp-*", "--class", "norec-*"]);
+    }
+    match fault {
+        Fault::MissedAction => words.extend(["--class", "state-foreign-key"]),
+        Fault::MissedTrigger => words.extend(["--class", "state-trigger"]),
+        _ => {}
     }
     words.extend(flags);
     let hunt = caqtus(&words)?;

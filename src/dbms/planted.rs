@@ -6,6 +6,7 @@ use super::{Connection, EngineError, ErrorClass};
 use crate::compare::Row;
 use crate::sql::profile::Switch;
 use crate::sql::types::Value;
+use std::borrow::Cow;
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::EnumString)]
@@ -62,6 +63,12 @@ pub enum Fault {
     StaleIndex,
     /// A statement that fails leaves a table without some of its rows.
     HalfDone,
+    /// A foreign key leaves one of the rows as it was that it should change.
+    MissedAction,
+    /// A trigger does not run for the last of the rows.
+    MissedTrigger,
+    /// MAX gives the least value, in queries and in changes alike.
+    WrongMaximum,
 }
 
 /// One query in so many triggers the faults that end or stop the process, so that work precedes them.
@@ -85,6 +92,19 @@ impl<C: Connection> Planted<C> {
     /// Plants a fault in an engine.
     pub fn new(engine: C, fault: Fault) -> Self {
         Self { engine, fault, queries: 0, rows: 0, upserted: false }
+    }
+
+    /// The text that the engine gets. Experiments and probes are on other tables.
+    fn misread<'s>(&self, sql: &'s str) -> Cow<'s, str> {
+        let is_of_case = ["t1", "t2"].iter().any(|table| sql.contains(table));
+        if self.fault == Fault::WrongMaximum && is_of_case { sql.replace("MAX(", "MIN(").into() } else { sql.into() }
+    }
+
+    /// Runs statements, of which any may fail.
+    fn attempt(&mut self, statements: &[&str]) {
+        for statement in statements {
+            let _ = self.engine.execute(statement);
+        }
     }
 
     /// Whether the fault shows for this query. It depends on the text only, so that it happens again, but for the
@@ -143,7 +163,10 @@ impl<C: Connection> Planted<C> {
             | Fault::WrongCase
             | Fault::LostChange
             | Fault::StaleIndex
-            | Fault::HalfDone => false,
+            | Fault::HalfDone
+            | Fault::MissedAction
+            | Fault::MissedTrigger
+            | Fault::WrongMaximum => false,
         }
     }
 }
@@ -198,12 +221,18 @@ impl<C: Connection> Connection for Planted<C> {
             return Err(EngineError::new(ErrorClass::Semantic, format!("{} rows are too many", self.rows)));
         }
         let triggers = self.triggers(sql);
-        let mut rows = self.engine.rows_bound(sql, parameters)?;
+        let mut rows = self.engine.rows_bound(&self.misread(sql), parameters)?;
         if !triggers {
             return Ok(rows);
         }
         match self.fault {
-            Fault::None | Fault::Picky | Fault::LostChange | Fault::HalfDone => {}
+            Fault::None
+            | Fault::Picky
+            | Fault::LostChange
+            | Fault::HalfDone
+            | Fault::MissedAction
+            | Fault::MissedTrigger
+            | Fault::WrongMaximum => {}
             Fault::DropRow
             | Fault::Flaky
             | Fault::WornOut
@@ -263,7 +292,23 @@ impl<C: Connection> Connection for Planted<C> {
             return Ok(Some(0));
         }
         self.upserted |= sql.contains(" DO UPDATE ");
-        let changed = self.engine.change(sql);
+        // Where there is no such table nothing is missed.
+        match self.fault {
+            Fault::MissedAction => self.attempt(&["CREATE TABLE planted AS SELECT rowid AS r, c1 FROM t2"]),
+            Fault::MissedTrigger => self.attempt(&["CREATE TABLE planted AS SELECT MAX(rowid) AS r FROM lg"]),
+            _ => {}
+        }
+        let changed = self.engine.change(&self.misread(sql));
+        match self.fault {
+            Fault::MissedAction if !sql.contains(" t2") => self.attempt(&[
+                "PRAGMA defer_foreign_keys = ON",
+                "UPDATE t2 SET c1 = (SELECT b.c1 FROM planted AS b WHERE b.r = t2.rowid) WHERE t2.rowid = \
+                 (SELECT b.r FROM planted AS b JOIN t2 AS a ON a.rowid = b.r WHERE a.c1 IS NOT b.c1 LIMIT 1)",
+            ]),
+            Fault::MissedTrigger => self.attempt(&["DELETE FROM lg WHERE rowid = (SELECT MAX(rowid) FROM lg) \
+                                            AND rowid > (SELECT COALESCE(r, 0) FROM planted)"]),
+            _ => {}
+        }
         if self.fault == Fault::HalfDone && changed.is_err() {
             let table = ["UPDATE ", "INSERT INTO "].into_iter().find_map(|start| sql.strip_prefix(start));
             if let Some(table) = table.and_then(|rest| rest.split([' ', '(']).next()) {

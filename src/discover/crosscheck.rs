@@ -9,7 +9,7 @@ use crate::caq::query::Caq;
 use crate::catalogue;
 use crate::config::{
     CROSS_CHECK_CASES, CROSS_CHECK_MS, CROSS_CHECK_OTHER_CASES, CROSS_CHECK_OTHER_MS, CampaignLimits, CampaignSpec,
-    CatalogueSource, ClassChoice, SERVER_RETURN_MS,
+    CatalogueSource, ClassChoice,
 };
 use crate::dbms::install::EngineStore;
 use crate::hunt::error::HuntError;
@@ -176,14 +176,7 @@ async fn check_on(
         },
         ..CampaignSpec::new(dbms, seed)
     };
-    let environment = HuntEnvironment {
-        data_dir: data_dir.to_path_buf(),
-        out_dir,
-        workers: 1,
-        server_return_max: Duration::from_millis(SERVER_RETURN_MS),
-        known: Vec::new(),
-        against: None,
-    };
+    let environment = HuntEnvironment::new(data_dir.to_path_buf(), out_dir, 1);
     let plan = HuntPlan { spec, environment, resume: false };
     // Kept open, so that nobody tells the hunt to stop.
     let (_stop, stopped) = tokio::sync::mpsc::channel(1);

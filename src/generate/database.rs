@@ -11,10 +11,11 @@ use crate::caq::node::Node;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::operator::Kind;
 use crate::sql::profile::{ColumnType, Typing};
-use crate::sql::schema::Table;
+use crate::sql::schema::{Action, ForeignKey, Table};
 use crate::sql::table_snippet::{Mapped, SOURCE_COLUMNS, SOURCES, TableSnippet};
 use crate::sql::types::SqlType;
 use rand::RngExt as _;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -37,6 +38,8 @@ pub struct Database {
     pub indexes: Vec<IndexInfo>,
     /// The generated columns.
     pub generated: Vec<GeneratedInfo>,
+    /// Default values of columns that a foreign key sets to them, by the positions of table and column. Others have none.
+    pub defaults: BTreeMap<(usize, usize), Arc<str>>,
 }
 
 /// A generated column.
@@ -141,6 +144,7 @@ pub fn database(relations: Relations, capabilities: &Capabilities, rng: &mut Rng
         favourites,
         indexes: builder.indexes,
         generated: builder.generated,
+        defaults: builder.defaults,
     }
 }
 
@@ -164,6 +168,7 @@ struct Builder<'a> {
     virtual_: Vec<bool>,
     indexes: Vec<IndexInfo>,
     generated: Vec<GeneratedInfo>,
+    defaults: BTreeMap<(usize, usize), Arc<str>>,
 }
 
 impl<'a> Builder<'a> {
@@ -178,6 +183,7 @@ impl<'a> Builder<'a> {
             virtual_: Vec::new(),
             indexes: Vec::new(),
             generated: Vec::new(),
+            defaults: BTreeMap::new(),
         };
         builder.start(rng);
         for relation in 0..relations.all.len() {
@@ -240,6 +246,14 @@ impl<'a> Builder<'a> {
             if column.not_null {
                 part.push_str(" NOT NULL");
             }
+            let sets_default = |key: &ForeignKey| {
+                key.columns.contains(&at) && [key.actions.delete, key.actions.update].contains(&Action::SetDefault)
+            };
+            if table.foreign_keys.iter().any(sets_default) && chance(rng, 70) {
+                let value = self.literals.value(column.ty, 0, rng);
+                let _ = write!(part, " DEFAULT ({value})");
+                self.defaults.insert((relation, at), value);
+            }
             parts.push(part);
             info.columns.push(ColumnInfo::typed(&column.name, column.ty));
         }
@@ -257,12 +271,14 @@ impl<'a> Builder<'a> {
         for key in &table.foreign_keys {
             let parent = self.relation(key.table);
             let referred: Vec<&str> = key.referred.iter().map(|c| parent.columns[*c].name.as_str()).collect();
-            parts.push(format!(
-                "FOREIGN KEY({}) REFERENCES {}({})",
-                list(&key.columns),
-                parent.name,
-                referred.join(", ")
-            ));
+            let mut part =
+                format!("FOREIGN KEY({}) REFERENCES {}({})", list(&key.columns), parent.name, referred.join(", "));
+            for (event, action) in [("DELETE", key.actions.delete), ("UPDATE", key.actions.update)] {
+                if action != Action::NoAction {
+                    let _ = write!(part, " ON {event} {action}");
+                }
+            }
+            parts.push(part);
         }
         let keyed = pick(rng, &self.capabilities.keyed_table_options).filter(|_| !table.primary_key.is_empty());
         let other = pick(rng, &self.capabilities.table_options).filter(|_| !linked && chance(rng, 40));

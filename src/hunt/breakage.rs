@@ -12,6 +12,7 @@ use crate::sql::profile::{Profile, Switch};
 use crate::triage::cause::Cause;
 use crate::triage::features::features;
 use crate::triage::finding::{Finding, FindingKind, FindingQuery, FoundReport};
+use crate::triage::limits::Limits;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -90,6 +91,8 @@ impl Breakage {
             refused: None,
             runs: Vec::new(),
             note: Some(format!("Met when {what}, before the hunt{message}")),
+            limits: Limits::default(),
+            self_check: None,
         };
         finding.seal();
         finding

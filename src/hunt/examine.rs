@@ -5,7 +5,7 @@ use super::protocol::Report;
 use super::replay::{comes_again, shows_on};
 use super::run::Tested;
 use super::session::keeps_its_promises;
-use super::stats::Outcome;
+use super::stats::{LIMITED, Outcome};
 use crate::clock;
 use crate::compare::BagHash;
 use crate::config::{FINDINGS_PER_BUG_MAX, HANG_MS, REDUCE_ATTEMPTS_MAX};
@@ -19,7 +19,10 @@ use crate::triage::cause::{Cause, Laboratory};
 use crate::triage::features::features;
 use crate::triage::finding::{FLAKY, Finding, FindingKind, FindingQuery, FoundReport, SeenRun};
 use crate::triage::known::known;
+use crate::triage::limits::{Limit, Limits};
+use crate::triage::plain::{CHANGES, Change, plainer};
 use crate::triage::reduce::{Part, Reduction};
+use crate::triage::selfcheck::SelfCheck;
 use crate::triage::shape::shape;
 use crate::triage::symptom::Symptom;
 use std::collections::BTreeSet;
@@ -137,19 +140,30 @@ impl Executor {
             self.note_results(&mut finding);
         }
         finding.cause.also_on = also_on;
+        self.let_it_check_itself(&mut finding, at);
         fs::remove_dir_all(early)?;
+        self.keep(&finding, group, report)
+    }
+
+    /// Counts a finding of a class and kind, and reports it if there are not enough of its bug.
+    fn keep(&mut self, finding: &Finding, group: (String, FindingKind), report: Reporter) -> io::Result<Outcome> {
+        let max = self.config.spec.limits.findings_per_class_max;
         let kept = self.kept.entry(finding.fingerprint()).or_default();
         *kept += 1;
         let (first, few) = (*kept == 1, *kept <= FINDINGS_PER_BUG_MAX.min(max));
         let is_known = finding.cause.also_on.is_some()
-            || known(&self.known_bugs, &self.session.profile.name, &finding, &clock::today()).is_some();
+            || known(&self.known_bugs, &self.session.profile.name, finding, &clock::today()).is_some();
         if first && !is_known {
             self.watched.entry(group).or_default().is_news();
             self.news += 1;
         }
-        if few {
-            report(Report::Found(self.write(&finding, &self.config.environment.out_dir)?))?;
+        for limit in finding.limits.reached() {
+            self.stats.messages.count(LIMITED, &limit.to_string());
         }
+        if few {
+            report(Report::Found(self.write(finding, &self.config.environment.out_dir)?))?;
+        }
+        let kind = finding.kind;
         Ok(Outcome::Fail(match (is_known, few) {
             (true, _) => format!("{kind}, known"),
             (false, true) => kind.to_string(),
@@ -187,6 +201,21 @@ impl Executor {
             for query in &mut finding.queries {
                 query.plan = interpret::plan(connection, &profile, &query.step, &|at| rows.get(at)?.rows()).ok();
             }
+        }
+    }
+
+    /// Looks for a way in which a script for the engine's own shell can say whether the bug is there.
+    fn let_it_check_itself(&mut self, finding: &mut Finding, at: CaseId) {
+        let (profile, until) = (self.session.profile.clone(), self.until);
+        let recorder = &mut self.recorder;
+        let mut tick = || {
+            recorder.note(at.block, u64::from(at.case), 0);
+            until.is_none_or(|until| clock::now() < until)
+        };
+        let connection = self.session.connection.as_mut();
+        // In a session like that of the shell.
+        if finding.kind == FindingKind::WrongResult && connection.renew().is_ok() {
+            finding.self_check = SelfCheck::find(connection, &profile, finding, &mut tick);
         }
     }
 
@@ -300,15 +329,18 @@ impl Executor {
             symptom: symptom.clone(),
             part,
             attempts: REDUCE_ATTEMPTS_MAX,
+            lost: false,
+            limits: Limits::default(),
             tick: &mut || recorder.note(at.block, u64::from(at.case), 0),
             until: self.until,
         };
         reduction.run();
-        let Reduction { statements, case, part, reworded, .. } = reduction;
+        let Reduction { statements, case, part, reworded, limits, .. } = reduction;
         let mut program = Program::default();
         case.program(&mut program);
         let mut finding = self.finding(Tested { case: &case, program: &program, ..tested }, kind, &statements, &part);
         finding.reduced = true;
+        finding.limits = limits;
         if reworded {
             finding.note = Some(REWORDED.to_owned());
         }
@@ -316,6 +348,10 @@ impl Executor {
         let renewed = self.session.connection.renew().is_ok();
         if renewed {
             self.note_results(&mut finding);
+            if kind == FindingKind::WrongResult {
+                self.write_plainly(&mut finding, at);
+                self.note_results(&mut finding);
+            }
         }
         match kind {
             FindingKind::WrongResult => self.examine_cause(&mut finding, at),
@@ -326,6 +362,43 @@ impl Executor {
         finding.conclude();
         finding.seal();
         finding
+    }
+
+    /// Leaves out of a finding's queries what a reader does not need, where every query returns without it what it returned.
+    fn write_plainly(&mut self, finding: &mut Finding, at: CaseId) {
+        let (profile, until) = (self.session.profile.clone(), self.until);
+        let (connection, recorder) = (self.session.connection.as_mut(), &mut self.recorder);
+        let mut shows = |candidate: &Finding| {
+            recorder.note(at.block, u64::from(at.case), 0);
+            if until.is_some_and(|until| clock::now() >= until) {
+                return false;
+            }
+            let steps: Vec<Step> = candidate.queries.iter().map(|query| query.step.clone()).collect();
+            let checks = candidate.checks.as_deref().unwrap_or_default();
+            let (verdict, seen) = interpret::run(connection, &profile, &candidate.statements, &steps, checks);
+            let mut results = candidate.queries.iter().map(|query| &query.result).zip(&seen);
+            matches!(verdict, Verdict::Violated { .. }) && results.all(|(before, now)| same_rows(before, now))
+        };
+        for change in CHANGES {
+            let plain: Vec<Option<Text>> =
+                finding.queries.iter().map(|query| plainly(&query.step.sql, change)).collect();
+            let with = |kept: &dyn Fn(usize) -> bool| {
+                let mut candidate = finding.clone();
+                for (at, (query, plain)) in candidate.queries.iter_mut().zip(&plain).enumerate() {
+                    if let (Some(plain), true) = (plain, kept(at)) {
+                        query.step.sql = plain.clone();
+                    }
+                }
+                candidate
+            };
+            let changed: Vec<usize> = (0..plain.len()).filter(|at| plain[*at].is_some()).collect();
+            let all = std::iter::once(with(&|_| true)).filter(|_| !changed.is_empty());
+            let alone = changed.iter().filter(|_| changed.len() > 1).map(|at| with(&|other| other == *at));
+            let found = all.chain(alone).find(&mut shows);
+            if let Some(plainer) = found {
+                *finding = plainer;
+            }
+        }
     }
 
     /// Does experiments on a wrong result, as far as the time of the hunt reaches.
@@ -367,9 +440,11 @@ impl Executor {
     fn reduce_text(&mut self, finding: &mut Finding, symptom: &Symptom, at: CaseId) {
         let (profile, until) = (self.session.profile.clone(), self.until);
         let (connection, recorder) = (self.session.connection.as_mut(), &mut self.recorder);
+        let mut too_late = 0;
         let mut shows = |candidate: &Finding| {
             recorder.note(at.block, u64::from(at.case), 0);
             if until.is_some_and(|until| clock::now() >= until) {
+                too_late += 1;
                 return false;
             }
             let steps: Vec<Step> = candidate.queries.iter().map(|query| query.step.clone()).collect();
@@ -377,7 +452,9 @@ impl Executor {
             matches!(verdict, Verdict::Broken { error, .. } if Symptom::of(&error) == *symptom)
         };
         if shows(finding) {
-            Blunt { shows: &mut shows, attempts: REDUCE_ATTEMPTS_MAX }.reduce(finding);
+            let left_out = Blunt { shows: &mut shows, attempts: REDUCE_ATTEMPTS_MAX, left_out: 0 }.reduce(finding);
+            finding.limits.count(Limit::Runs, left_out);
+            finding.limits.count(Limit::Time, too_late);
             self.note_results(finding);
         }
     }
@@ -423,6 +500,8 @@ impl Executor {
             refused: None,
             runs: Vec::new(),
             note: None,
+            limits: Limits::default(),
+            self_check: None,
         };
         finding.seal();
         finding
@@ -435,6 +514,40 @@ impl Executor {
         })?;
         Ok(finding.found(&dir))
     }
+}
+
+/// Whether two results have the same rows, in any order.
+fn same_rows(one: &StepResult, other: &StepResult) -> bool {
+    let printed = |result: &StepResult| {
+        let mut rows: Vec<String> = result.rows()?.iter().map(|row| format!("{row:?}")).collect();
+        rows.sort();
+        Some(rows)
+    };
+    printed(one).is_some_and(|rows| Some(rows) == printed(other))
+}
+
+/// A text without what a change leaves out, if it has anything of it. A word stands for each hole meanwhile.
+fn plainly(text: &Text, change: Change) -> Option<Text> {
+    let word = |hole: usize| format!("hole_{hole}_hole");
+    let mut words = String::new();
+    let mut from = 0;
+    for (at, hole) in text.holes().iter().enumerate() {
+        words.push_str(&text.sql()[from..hole.at]);
+        words.push_str(&word(at));
+        from = hole.at;
+    }
+    words.push_str(&text.sql()[from..]);
+    let plain = plainer(&words, change)?;
+    let mut rest = plain.as_str();
+    let mut out = Text::from("");
+    for (at, hole) in text.holes().iter().enumerate() {
+        let (before, after) = rest.split_once(&word(at))?;
+        out.push_str(before);
+        out.push_hole(hole.step, hole.fold.clone());
+        rest = after;
+    }
+    out.push_str(rest);
+    Some(out)
 }
 
 /// Reports that a shared server ended. This executor ends with it: the supervisor waits for the server.

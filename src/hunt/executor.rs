@@ -233,8 +233,8 @@ impl Executor {
         let mut counts = OracleStats::default();
         let mut applied = 0;
         let mut losses = 0;
-        // Of the present epoch: cases that ran, and those of them that the engine refused.
-        let (mut tried, mut refused) = (0, 0);
+        // Of the present epoch: cases that ran, those of them that the engine refused, and those that failed as others had.
+        let (mut tried, mut refused, mut old) = (0, 0, 0);
         // What breaks the engine while a block's database is made is looked at once.
         let mut broken = false;
         let server = self.session.connection.server_cpu();
@@ -266,6 +266,7 @@ impl Executor {
                 counts.fail += u64::from(matches!(outcome, Outcome::Fail(_)));
                 tried += 1;
                 refused += u32::from(matches!(outcome, Outcome::Skipped(_)));
+                old += u32::from(outcome.is_old_news());
             }
             self.stats.outcomes.count(&outcome);
             let next = number + 1;
@@ -279,13 +280,19 @@ impl Executor {
                 }
                 counts.loop_ns = self.stats.loop_ns.saturating_sub(self.stats.failures_ns);
                 self.stats.oracles.insert(database.oracle().to_owned(), std::mem::take(&mut counts));
-                // A whole epoch, most of which the engine refused: the next one has another database.
-                let mostly = tried == CASES_PER_EPOCH && refused * 2 > tried && next < end;
-                (tried, refused) = (0, 0);
-                let other = replacement(block).filter(|_| mostly);
-                if other.is_some() {
+                // A whole epoch, most of which the engine refused, or much of which shows what is known: the next one has
+                // another database.
+                let why = match (refused * 2 > tried, old * 4 > tried) {
+                    (true, _) => Some("most cases were refused"),
+                    (_, true) => Some("a bug that was found before showed in more than a quarter of the cases"),
+                    _ => None,
+                };
+                let why = why.filter(|_| tried == CASES_PER_EPOCH && next < end);
+                (tried, refused, old) = (0, 0, 0);
+                let other = replacement(block).filter(|_| why.is_some());
+                if let (Some(why), Some(_)) = (why, other) {
                     self.stats.replaced += 1;
-                    self.stats.messages.count(REPLACED, "most cases were refused");
+                    self.stats.messages.count(REPLACED, why);
                 }
                 report(Report::Ran { block: other.unwrap_or(block), next, stats: std::mem::take(&mut self.stats) })?;
                 if let Some(other) = other {

@@ -2,14 +2,17 @@
 //!
 //! All executors of the hunt lose it at once, and each only knows what it ran itself. So they end, and what they ran is
 //! tried again when the server is back, one case after the other with nobody else on it: the one that ends it again is the
-//! bug. A server that does not come back leaves the last statements, and the hunt ends.
+//! bug. A server that does not come back, also not by the command that the user has for it ([`restart`](super::restart)),
+//! leaves the last statements, and the hunt ends.
 
 use super::error::HuntError;
 use super::plan::HuntPlan;
 use super::postmortem::{keep, replay};
 use super::probe::{self, Opened};
+use super::restart::Starter;
 use super::stats::Outcome;
 use crate::clock;
+use crate::config::SERVER_GRACE_MS;
 use crate::dbms::target::{Target, TargetError};
 use crate::triage::finding::{Finding, FindingKind, FoundReport};
 use std::path::PathBuf;
@@ -33,6 +36,8 @@ pub(super) struct Recovery {
     pub(super) back: bool,
     /// What showed that it ended.
     pub(super) message: String,
+    /// How often it was started in this hunt.
+    pub(super) started: u32,
 }
 
 /// Why a case is void that ran on the server when it ended.
@@ -41,19 +46,36 @@ const BYSTANDER: &str = "the server ended while it ran, by another case";
 /// Between two attempts to reach the server.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// Waits for the server, tries the suspects, and writes what is known then. `given_up` ends the waiting.
+/// Waits for the server, starts it if somebody said how, tries the suspects, and writes what is known then. `given_up` ends the
+/// waiting.
 pub(super) async fn recover(
     plan: HuntPlan,
     outage: Outage,
     known: Vec<FoundReport>,
     scratch: PathBuf,
     given_up: Arc<AtomicBool>,
+    mut starter: Starter,
+) -> Result<Recovery, HuntError> {
+    let mut recovery = tried(plan, outage, known, scratch, given_up, &mut starter).await?;
+    recovery.started = starter.started;
+    if !recovery.back {
+        recovery.message.push_str(&starter.why_away());
+    }
+    Ok(recovery)
+}
+
+async fn tried(
+    plan: HuntPlan,
+    outage: Outage,
+    known: Vec<FoundReport>,
+    scratch: PathBuf,
+    given_up: Arc<AtomicBool>,
+    starter: &mut Starter,
 ) -> Result<Recovery, HuntError> {
     let Outage { message, suspects } = outage;
     let target: Target = plan.spec.dbms.parse().map_err(|e: TargetError| HuntError::Executor(e.to_string()))?;
-    let mut recovery = Recovery { outcomes: Vec::new(), found: None, back: false, message };
-    let wait = || wait_for(&target, &plan, &given_up);
-    recovery.back = wait().await?;
+    let mut recovery = Recovery { outcomes: Vec::new(), found: None, back: false, message, started: 0 };
+    recovery.back = wait_for(&target, &plan, &given_up, starter).await?;
     let mut suspects = suspects.into_iter();
     if !recovery.back {
         unconfirmed(&plan, &known, suspects.collect(), &mut recovery)?;
@@ -61,7 +83,7 @@ pub(super) async fn recover(
     }
     for mut suspect in suspects.by_ref() {
         let again = replay(&suspect, &plan, &scratch).await?;
-        recovery.back = wait().await?;
+        recovery.back = wait_for(&target, &plan, &given_up, starter).await?;
         if again == Some(FindingKind::Crash) {
             suspect.note = Some(format!("The server ended twice by it: {}.", recovery.message));
             let (outcome, found) = keep(&plan, &known, &suspect)?;
@@ -118,15 +140,34 @@ fn flaky(plan: &HuntPlan, mut suspect: Finding) -> Result<(), HuntError> {
     super::postmortem::write(plan, &suspect, &plan.environment.out_dir.join("flaky")).map(drop)
 }
 
-/// Whether the server answers within the time that it is waited for.
-async fn wait_for(target: &Target, plan: &HuntPlan, given_up: &AtomicBool) -> Result<bool, HuntError> {
-    let until = clock::now() + plan.environment.server_return_max;
+/// Whether the server answers within the time that it is waited for. One that does not come back by itself is started, where
+/// somebody said how, and then waited for as long.
+async fn wait_for(
+    target: &Target,
+    plan: &HuntPlan,
+    given_up: &AtomicBool,
+    starter: &mut Starter,
+) -> Result<bool, HuntError> {
+    let begun = clock::now();
+    let patience = plan.environment.server_return_max;
+    let mut until = begun + patience;
+    let mut grace = starter.may_start().then(|| begun + patience.min(Duration::from_millis(SERVER_GRACE_MS)));
     loop {
-        if let Opened::Version(_) = probe::open(target, &plan.environment.data_dir, Some(until)).await? {
+        // A server that takes connections and never answers is no reason to start it late.
+        let deadline = grace.unwrap_or(until);
+        if let Opened::Version(_) = probe::open(target, &plan.environment.data_dir, Some(deadline)).await? {
             return Ok(true);
         }
-        if clock::now() >= until || given_up.load(Ordering::Relaxed) {
+        if given_up.load(Ordering::Relaxed) {
             return Ok(false);
+        }
+        starter.look();
+        if clock::now() >= deadline {
+            if grace.take().is_none() {
+                return Ok(false);
+            }
+            starter.start()?;
+            until = clock::now() + patience;
         }
         tokio::time::sleep(EVERY).await;
     }

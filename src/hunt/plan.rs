@@ -1,10 +1,11 @@
 //! What a hunt is asked to do, what it tells meanwhile, and what it says at its end.
 
 use super::error::HuntError;
+use super::gone::{Gone, Watched};
 use super::protocol::{ExecutorConfig, Ready, WorkerEnvironment};
 use super::stats::Stats;
 use super::uses::{Cases, Used};
-use crate::config::CampaignSpec;
+use crate::config::{CampaignSpec, SERVER_RETURN_MS};
 use crate::triage::finding::FoundReport;
 use crate::triage::known::KnownBug;
 use std::path::PathBuf;
@@ -32,10 +33,32 @@ pub struct HuntEnvironment {
     pub workers: usize,
     /// How long a server that is not ours and ended under the hunt may take to come back.
     pub server_return_max: Duration,
+    /// How it is started again, if somebody said so.
+    pub restart: Option<Restart>,
     /// Bugs that are known, which executors spend less time on.
     pub known: Vec<KnownBug>,
+    /// Those of them that may have stopped happening.
+    pub watched: Vec<Watched>,
     /// Another target: what shows there too is no news.
     pub against: Option<String>,
+}
+
+/// How a server that is not ours is started again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restart {
+    /// What the shell is given.
+    pub command: String,
+    /// How often, in one hunt.
+    pub times_max: u32,
+}
+
+impl HuntEnvironment {
+    /// A place in which nothing is known and no server is started.
+    pub fn new(data_dir: PathBuf, out_dir: PathBuf, workers: usize) -> Self {
+        let server_return_max = Duration::from_millis(SERVER_RETURN_MS);
+        let (known, watched) = (Vec::new(), Vec::new());
+        Self { data_dir, out_dir, workers, server_return_max, restart: None, known, watched, against: None }
+    }
 }
 
 impl HuntPlan {
@@ -68,6 +91,12 @@ pub struct Summary {
     pub findings: Vec<FoundReport>,
     /// How often executors had to be replaced.
     pub restarts: u64,
+    /// How often a server that is not ours was started again.
+    pub server_starts: u32,
+    /// Known bugs that do not show any more on this version.
+    pub gone: Vec<Gone>,
+    /// Known bugs of which that could not be found out.
+    pub not_looked_at: usize,
     /// Why it could not go on, if it could not.
     pub error: Option<HuntError>,
 }
@@ -83,6 +112,9 @@ impl Summary {
             stats: Stats::default(),
             findings: Vec::new(),
             restarts: 0,
+            server_starts: 0,
+            gone: Vec::new(),
+            not_looked_at: 0,
             error: None,
         }
     }

@@ -17,6 +17,7 @@ use crate::dbms::target::{Target, TargetError};
 use crate::triage::blunt::Blunt;
 use crate::triage::features::features;
 use crate::triage::finding::{FLAKY, Finding, FindingKind, FoundReport, SeenRun};
+use crate::triage::limits::Limit;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -118,12 +119,16 @@ async fn reduce(finding: Finding, plan: &HuntPlan, scratch: &Path) -> Finding {
     let (whole, against) = (finding.clone(), plan.environment.against.clone());
     let work = tokio::task::spawn_blocking(move || {
         let mut finding = finding;
+        let mut too_late = 0;
         let mut shows = |candidate: &Finding| {
+            too_late += usize::from(clock::now() >= until);
             !over.load(Ordering::Relaxed)
                 && clock::now() < until
                 && breaks_again(candidate, &data_dir, &scratch, hang_after, &mut || {}).unwrap_or(false)
         };
-        Blunt { shows: &mut shows, attempts }.reduce(&mut finding);
+        let left_out = Blunt { shows: &mut shows, attempts, left_out: 0 }.reduce(&mut finding);
+        finding.limits.count(Limit::Runs, left_out);
+        finding.limits.count(Limit::Time, too_late);
         finding.conclude();
         let shows = |target: &String| shows_on(target, &finding, &data_dir, &scratch, hang_after, &mut || {});
         finding.cause.also_on = against.filter(|target| shows(target).unwrap_or(false));

@@ -9,6 +9,7 @@ use crate::dbms::target::{Target, TargetError};
 use crate::sql::profile::Wire;
 use crate::triage::cause::Cause;
 use crate::triage::finding::{Finding, FindingKind};
+use crate::triage::limits::Limits;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -114,6 +115,8 @@ pub fn finding(target: &Target, seed: u64, broken: &Broken) -> Finding {
         refused: None,
         runs: Vec::new(),
         note: Some(format!("Opening an empty database is enough: {}.", broken.how)),
+        limits: Limits::default(),
+        self_check: None,
     };
     finding.seal();
     finding

@@ -28,6 +28,10 @@ pub(super) enum Event {
     Examined(Result<super::postmortem::Examined, HuntError>),
     /// What broke the engine while it was made ready was run again.
     Confirmed(Result<super::breakage::Confirmed, HuntError>),
+    /// A known bug was looked at; it is gone.
+    Looked(Option<super::gone::Gone>),
+    /// Something that the user should see happened beside the hunt.
+    Note(String),
     /// A server that ended is back, or is not waited for any longer.
     Recovered(Result<super::outage::Recovery, HuntError>),
 }

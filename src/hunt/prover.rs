@@ -14,11 +14,14 @@ use std::time::Duration;
 /// The prover's program.
 pub const PROGRAM: &str = "caqtus-prover";
 
-/// How long it may think about one question, in milliseconds.
-const DEADLINE_MS: u64 = 1_000;
+/// How much longer a debug build takes.
+const SLOWNESS: u64 = if cfg!(debug_assertions) { 10 } else { 1 };
 
-/// The same for the first question, before which it starts.
-const FIRST_DEADLINE_MS: u64 = 5_000;
+/// How long it may think about one question, in milliseconds. What it can prove takes it some 40 on a machine at rest.
+const DEADLINE_MS: u64 = 1_000 * SLOWNESS;
+
+/// The same for the first question of a process, before which it starts.
+const FIRST_DEADLINE_MS: u64 = 5_000 * SLOWNESS;
 
 /// The prover's program, beside this one or in the path.
 pub fn find() -> Option<PathBuf> {
@@ -65,8 +68,11 @@ impl Prover {
         self.asked += 1;
         let id = self.asked.to_string();
         let request = Request { id: id.clone(), pair, limits: None, task: Task::Decide, certificate: false };
-        let Some(mut process) = self.process.take().or_else(|| self.start()) else { return false };
-        let deadline = if self.asked == 1 { FIRST_DEADLINE_MS } else { DEADLINE_MS };
+        let (process, deadline) = match self.process.take() {
+            Some(process) => (Some(process), DEADLINE_MS),
+            None => (self.start(), FIRST_DEADLINE_MS),
+        };
+        let Some(mut process) = process else { return false };
         let answer = process.ask(&request, Duration::from_millis(deadline));
         // A process that is late or broken ends here; the next question has a new one.
         let Some(answer) = answer.filter(|answer| answer.id == id) else { return false };

@@ -2,7 +2,7 @@
 //! where the server is ours. What a process has run before leaves traces in it that no script repeats.
 
 use super::error::HuntError;
-use super::probe::opening_limit;
+use super::probe::{OPENING, opening_limit};
 use super::process::{Broken, own_program};
 use crate::config::REPLAY_FACTOR;
 use crate::dbms::target::{Target, TargetError};
@@ -27,17 +27,25 @@ struct Shown {
     /// What it showed, if it did.
     #[serde(default)]
     kind: Option<FindingKind>,
+    /// Whether its queries agree, or something did not run.
+    #[serde(default)]
+    state: String,
 }
 
-/// Runs the finding in a file on a target; what the process printed, or the way it failed to end. The time limit is
+/// How a replay ended.
+pub enum Replay {
+    /// By itself; what the process printed.
+    Said(String),
+    /// The target broke before it was open, so that nothing of the finding ran.
+    Unopened(Broken),
+    /// It crashed, or did not come to its end.
+    Broke(Broken),
+}
+
+/// Runs the finding in a file on a target. The time limit is
 /// `hang_after`, times [`REPLAY_FACTOR`], from the moment the target is open: a server may take long to start on a busy
 /// machine, and is no finding for that.
-pub async fn replay(
-    case: &Path,
-    target: &str,
-    data_dir: &Path,
-    hang_after: Duration,
-) -> Result<Result<String, Broken>, HuntError> {
+pub async fn replay(case: &Path, target: &str, data_dir: &Path, hang_after: Duration) -> Result<Replay, HuntError> {
     let parsed: Target = target.parse().map_err(|error: TargetError| HuntError::Executor(error.to_string()))?;
     let opening = opening_limit(&parsed).map_err(|error| HuntError::Executor(error.to_string()))?;
     let process_error = |source| HuntError::Io { what: "a replay process".to_owned(), source };
@@ -51,22 +59,27 @@ pub async fn replay(
     let mut output = BufReader::new(output);
     let hang = |what: &str, limit: Duration| {
         let how = format!("{what} within {} s", limit.as_secs_f64().ceil());
-        Ok(Err(Broken { kind: FindingKind::Hang, how }))
+        Broken { kind: FindingKind::Hang, how }
     };
     let mut said = String::new();
     match timeout(opening, output.read_line(&mut said)).await {
-        Err(_) => return hang("it was not open", opening),
+        Err(_) => return Ok(Replay::Unopened(hang("it was not open", opening))),
         Ok(read) => drop(read.map_err(process_error)?),
     }
+    let open = said.trim_end() == OPENED;
+    let broke = if open { Replay::Broke } else { Replay::Unopened };
     let limit = hang_after * REPLAY_FACTOR;
     let rest = async {
         output.read_to_string(&mut said).await?;
         child.wait().await
     };
-    let Ok(status) = timeout(limit, rest).await else { return hang("it did not come to an end", limit) };
+    let Ok(status) = timeout(limit, rest).await else {
+        return Ok(broke(hang("it did not come to an end", limit)));
+    };
     let status = status.map_err(process_error)?;
     let crashed = status.signal().is_some_and(|signal| CRASH_SIGNALS.contains(&signal));
-    Ok(if crashed { Err(Broken { kind: FindingKind::Crash, how: status.to_string() }) } else { Ok(said) })
+    let how = || Broken { kind: FindingKind::Crash, how: status.to_string() };
+    Ok(if crashed { broke(how()) } else { Replay::Said(said) })
 }
 
 /// Runs a finding where it was found, and says what kind of failure shows, if any: the process crashes or hangs, or says
@@ -77,16 +90,48 @@ pub(super) async fn shows(
     scratch: &Path,
     hang_after: Duration,
 ) -> Result<Option<FindingKind>, HuntError> {
+    Ok(match run_again(finding, data_dir, scratch, hang_after).await? {
+        Replay::Broke(broken) => Some(broken.kind),
+        Replay::Unopened(broken) => (finding.class == OPENING).then_some(broken.kind),
+        // A replay that could not be run has no answer, and shows nothing.
+        Replay::Said(said) => last(&said).and_then(|shown| shown.kind),
+    })
+}
+
+/// The same, and whether it does not show; nothing if it could not be run, or fails in another way.
+pub(super) async fn still_shows(
+    finding: &Finding,
+    data_dir: &Path,
+    scratch: &Path,
+    hang_after: Duration,
+) -> Result<Option<bool>, HuntError> {
+    let Replay::Said(said) = run_again(finding, data_dir, scratch, hang_after).await? else { return Ok(None) };
+    let Some(Shown { kind, state }) = last(&said) else { return Ok(None) };
+    Ok(match kind {
+        None => (state == AGREES).then_some(false),
+        Some(kind) => (kind == finding.kind).then_some(true),
+    })
+}
+
+/// What a replay says of a finding whose queries agree.
+const AGREES: &str = "agrees";
+
+fn last(said: &str) -> Option<Shown> {
+    said.lines().last().and_then(|line| serde_json::from_str(line).ok())
+}
+
+async fn run_again(
+    finding: &Finding,
+    data_dir: &Path,
+    scratch: &Path,
+    hang_after: Duration,
+) -> Result<Replay, HuntError> {
     let text = serde_json::to_string(finding).map_err(io::Error::other);
     text.and_then(|text| fs::write(scratch, text))
         .map_err(|source| HuntError::Io { what: scratch.display().to_string(), source })?;
     let replayed = replay(scratch, &finding.dbms, data_dir, hang_after).await;
     let _ = fs::remove_file(scratch);
-    Ok(match replayed? {
-        Err(broken) => Some(broken.kind),
-        // A replay that could not be run has no answer, and shows nothing.
-        Ok(said) => said.lines().last().and_then(|line| serde_json::from_str::<Shown>(line).ok()?.kind),
-    })
+    replayed
 }
 
 /// Whether a finding shows in a new process, for a caller that is not asynchronous. `tick` is called at times, so that a

@@ -17,6 +17,14 @@ pub enum Outcome {
     Fail(String),
 }
 
+impl Outcome {
+    /// Whether it is a failure that nobody learns anything from: of a bug that is known, or that has enough findings.
+    pub fn is_old_news(&self) -> bool {
+        // What is new is its kind alone.
+        matches!(self, Self::Fail(why) if why.contains(", "))
+    }
+}
+
 /// Counts of outcomes, each with its reasons.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcomes {
@@ -68,6 +76,9 @@ pub const LEFT_OUT: &str = "left out";
 
 /// The reason under which stands what broke the engine before the hunt and, being like findings, was not run again.
 pub const NOT_TRIED: &str = "not tried again";
+
+/// The reason under which limits stand that were reached while findings were reduced.
+pub const LIMITED: &str = "reductions cut short";
 
 /// The reason under which messages stand for which a database was replaced.
 pub const REPLACED: &str = "replaced";
@@ -262,6 +273,16 @@ pub fn share(part: u64, whole: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_is_news_by_its_kind_alone() {
+        use crate::triage::finding::FindingKind;
+        for kind in [FindingKind::WrongResult, FindingKind::InternalError, FindingKind::Crash, FindingKind::Hang] {
+            assert!(!Outcome::Fail(kind.to_string()).is_old_news(), "{kind}");
+            assert!(Outcome::Fail(format!("{kind}, known")).is_old_news(), "{kind}");
+        }
+        assert!(!Outcome::Skipped("set-up failed, twice".to_owned()).is_old_news());
+    }
 
     #[test]
     fn time_on_failures_is_not_of_the_loop_that_the_engine_has_a_share_of() {

@@ -6,13 +6,15 @@
 use super::block::block_of;
 use super::campaign::{self, Campaign};
 use super::error::HuntError;
+use super::gone::{self, Gone, Watched};
 use super::outage::{self, Outage, Recovery};
-use super::plan::{HuntPlan, KNOWN_BUGS, Progress, Summary};
+use super::plan::{HuntEnvironment, HuntPlan, KNOWN_BUGS, Progress, Summary};
 use super::postmortem::{Examined, examine, keep};
 use super::probe::{self, Opened};
 use super::process::{Broken, End, Event, Process, monitor_worker};
 use super::protocol::{Order, Ready, Report};
 use super::recorder::{self, Position};
+use super::restart::Starter;
 use super::stats::{NOT_TRIED, Outcome, Stats};
 use super::uses::{self, Uses};
 use super::{breakage, learned};
@@ -29,10 +31,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{mpsc, watch as watching};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 /// Orders an executor has at a time: one runs, one waits, so that it never idles.
 const ORDERS_IN_FLIGHT: usize = 2;
+
+/// How long a hunt that is over waits for what is still looked at.
+const LOOKING_MS: u64 = 500;
 
 /// Executors that may end in a row before one is ready.
 const FAILED_STARTS_MAX: u32 = 20;
@@ -122,6 +127,13 @@ struct Hunt<'a> {
     /// What the first executor said.
     ready: Option<Ready>,
     restarts: u64,
+    /// How often a server that is not ours was started again.
+    server_starts: u32,
+    /// What looks whether known bugs are still there, and how many of them it has not told of.
+    looking: Option<JoinHandle<()>>,
+    to_be_looked_at: usize,
+    /// Those that are not.
+    gone: Vec<Gone>,
     /// What cases were made of, and what became of them.
     uses: Uses,
     /// It was said that nothing learned is kept.
@@ -190,6 +202,10 @@ impl<'a> Hunt<'a> {
             attending: JoinSet::new(),
             ready: None,
             restarts: 0,
+            server_starts: 0,
+            looking: None,
+            to_be_looked_at: 0,
+            gone: Vec::new(),
             uses: Uses::new(),
             forgetful: false,
             news: HashSet::new(),
@@ -231,6 +247,8 @@ impl<'a> Hunt<'a> {
                         not_tried.iter().for_each(|what| self.campaign.stats.messages.count(NOT_TRIED, what));
                     }
                     Some(Event::Recovered(recovery)) => self.recovered(recovery?)?,
+                    Some(Event::Note(note)) => self.progress.note(&note),
+                    Some(Event::Looked(gone)) => self.looked(gone),
                     None => break,
                 },
                 _ = stop.recv(), if !self.stopping => {
@@ -277,6 +295,11 @@ impl<'a> Hunt<'a> {
         let closing = async { while self.attending.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(Duration::from_millis(3 * CLOSING_MS), closing).await;
         self.attending.shutdown().await;
+        if let Some(looking) = &mut self.looking
+            && tokio::time::timeout(Duration::from_millis(LOOKING_MS), &mut *looking).await.is_err()
+        {
+            looking.abort();
+        }
         self.hear_last();
         for found in self.unreported(begun) {
             self.found(found);
@@ -300,6 +323,9 @@ impl<'a> Hunt<'a> {
             stats: std::mem::take(&mut self.campaign.stats),
             findings: std::mem::take(&mut self.campaign.findings),
             restarts: self.restarts,
+            server_starts: self.server_starts,
+            gone: self.gone,
+            not_looked_at: self.to_be_looked_at,
             error,
         }
     }
@@ -307,6 +333,10 @@ impl<'a> Hunt<'a> {
     /// What executors said last counts.
     fn hear_last(&mut self) {
         while let Ok(event) = self.inbox.try_recv() {
+            if let Event::Looked(gone) = event {
+                self.looked(gone);
+                continue;
+            }
             let Event::Report(id, report) = event else { continue };
             let counts = match &report {
                 // Of an executor that was let go it is not known any more which of its cases are left.
@@ -317,6 +347,23 @@ impl<'a> Hunt<'a> {
                 let _ = self.report(id, report);
             }
         }
+    }
+
+    /// Looks, beside the hunt, whether known bugs are still there that older versions have.
+    fn look_for_gone(&mut self, version: &str) {
+        let HuntEnvironment { watched, data_dir, .. } = &self.plan.environment;
+        let entries: Vec<Watched> = watched.iter().filter(|entry| entry.is_older_than(version)).cloned().collect();
+        self.to_be_looked_at = entries.len();
+        // A server of the user's may not survive the question.
+        let target = self.plan.spec.dbms.parse().ok().filter(|target| !matches!(target, Target::Url { .. }));
+        let (Some(target), false) = (target, entries.is_empty()) else { return };
+        let looking = gone::look(entries, target, data_dir.clone(), self.run_dir.clone(), self.events.clone());
+        self.looking = Some(tokio::spawn(looking));
+    }
+
+    fn looked(&mut self, gone: Option<Gone>) {
+        self.to_be_looked_at = self.to_be_looked_at.saturating_sub(1);
+        self.gone.extend(gone);
     }
 
     /// Findings that executors wrote and could not tell of any more: those of this campaign written since it began.
@@ -392,6 +439,7 @@ impl<'a> Hunt<'a> {
                     for note in &ready.notes {
                         self.progress.note(note);
                     }
+                    self.look_for_gone(&ready.version);
                     self.ready = Some(ready);
                     self.start_workers()?;
                 }
@@ -546,14 +594,23 @@ impl<'a> Hunt<'a> {
         self.examining += 1;
         let (plan, events, given_up) = (self.plan.clone(), self.events.clone(), self.given_up.clone());
         let (known, scratch) = (self.campaign.findings.clone(), self.run_dir.join(format!("outage-{}", self.restarts)));
+        let starter = Starter {
+            restart: plan.environment.restart.clone(),
+            started: self.server_starts,
+            log: self.plan.environment.out_dir.join("restart.log"),
+            running: None,
+            events: events.clone(),
+        };
         self.attending.spawn(async move {
-            let _ = events.send(Event::Recovered(outage::recover(plan, outage, known, scratch, given_up).await));
+            let recovery = outage::recover(plan, outage, known, scratch, given_up, starter).await;
+            let _ = events.send(Event::Recovered(recovery));
         });
     }
 
     fn recovered(&mut self, recovery: Recovery) -> Result<(), HuntError> {
         self.examining -= 1;
         self.recovering = false;
+        self.server_starts = recovery.started;
         recovery.outcomes.iter().for_each(|outcome| self.campaign.stats.outcomes.count(outcome));
         if let Some(found) = recovery.found {
             self.found(found);

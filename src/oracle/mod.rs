@@ -9,6 +9,7 @@ pub mod coddtest;
 pub mod consistency;
 pub mod edc;
 mod expressions;
+mod language;
 mod shrink;
 pub mod spec;
 pub mod state;
@@ -40,6 +41,11 @@ pub trait Case<'a> {
     /// many steps and the same checks.
     fn smaller(&self, part: usize) -> Vec<SharedCase<'a>>;
 
+    /// How many smaller forms of a part a limit keeps out of [`Case::smaller`].
+    fn left_out(&self, _part: usize) -> usize {
+        0
+    }
+
     /// Cases of two queries, between which a check of all of them must hold too, the shortest first.
     fn pairs(&self) -> Vec<SharedCase<'a>> {
         Vec::new()
@@ -48,6 +54,11 @@ pub trait Case<'a> {
     /// Cases of simpler queries, the most promising first. Each counts only if the prover says that its queries are equivalent.
     fn reworded(&self) -> Vec<Reworded<'a>> {
         Vec::new()
+    }
+
+    /// How many simpler forms of the queries a limit keeps out of [`Case::reworded`].
+    fn rewordings_left_out(&self) -> usize {
+        0
     }
 
     /// The case with what a part computes as rows of a plain table.
@@ -207,6 +218,26 @@ pub struct Setting<'a> {
     pub snippet_percent: u32,
     /// In how many of a hundred of these it may be one that fails on some rows.
     pub may_fail_percent: u32,
+}
+
+/// What an oracle is told in tests: the target takes everything and does `more`, and nothing is asked for by name.
+#[cfg(test)]
+fn test_setting(dialect: &str, more: impl FnOnce(&mut Capabilities)) -> Setting<'static> {
+    use crate::generate::{Corpus, Enforced};
+    let enforced = Enforced { not_null: true, keys: true, checks: true, foreign_keys: true };
+    let rows = |_: &str| Some(vec![vec![crate::sql::types::Value::Int(1)]]);
+    let profile = crate::catalogue::profile(dialect).expect("shipped");
+    let mut capabilities = Capabilities::probe(profile, Corpus::default(), enforced, rows);
+    more(&mut capabilities);
+    Setting {
+        capabilities: Arc::new(capabilities),
+        catalogue: &[],
+        brought: false,
+        assumed: false,
+        patterns: &[],
+        snippet_percent: 0,
+        may_fail_percent: 0,
+    }
 }
 
 /// An oracle as it is known to the program.

@@ -10,4 +10,5 @@ pub mod profile;
 pub mod schema;
 pub mod snippet;
 pub mod table_snippet;
+pub mod tree;
 pub mod types;

@@ -3,10 +3,12 @@
 //! sqlparser's printer adds no parentheses, so a tree that was changed may print as a different query. What an oracle
 //! relies on is therefore parsed back and compared before use: [`print_query`].
 
-use sqlparser::ast::{Query, Statement};
+use prover::walk::{ON, Walk, walk};
+use sqlparser::ast::{Query, Statement, Value, ValueWithSpan};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect};
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Tokenizer;
+use std::ops::ControlFlow;
 use thiserror::Error;
 
 /// Words and signs of one query at most. A chain of operators is a tree as deep as it is long, and trees are walked by
@@ -66,7 +68,29 @@ pub fn parse_query(sql: &str) -> Result<Query, PrintError> {
 
 /// Prints a query and checks that the text reads back as the same tree.
 pub fn print_query(query: &Query) -> Result<String, PrintError> {
-    let printed = query.to_string();
+    reading_back(query.to_string(), query)
+}
+
+/// Prints a query as [`print_query`] does, but TRUE and FALSE in capitals, as people write all keywords.
+pub fn print_query_in_capitals(query: &Query) -> Result<String, PrintError> {
+    /// A placeholder is printed as it stands.
+    struct Capitals;
+    impl Walk for Capitals {
+        fn value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<()> {
+            if let Value::Boolean(truth) = value.value {
+                value.value = Value::Placeholder(if truth { "TRUE" } else { "FALSE" }.to_owned());
+            }
+            ON
+        }
+    }
+    let mut capitals = query.clone();
+    // The walk never ends early.
+    let _ = walk(&mut capitals, &mut Capitals);
+    reading_back(capitals.to_string(), query)
+}
+
+/// A text, if it reads as this query.
+fn reading_back(printed: String, query: &Query) -> Result<String, PrintError> {
     match parse_query(&printed) {
         Ok(read) if read == *query => Ok(printed),
         _ => Err(PrintError::NotFaithful { printed }),
@@ -89,6 +113,14 @@ mod tests {
         let Some(Expr::BinaryOp { left, .. }) = select_of(&mut query) else { panic!("a conjunction") };
         **left = Expr::Nested(left.clone());
         assert_eq!(print_query(&query).expect("faithful"), "SELECT 1 WHERE (a OR c) AND b");
+    }
+
+    #[test]
+    fn truth_values_are_printed_as_they_are_wanted() {
+        let query = parse_query("SELECT TRUE WHERE 'true' IS NOT FALSE AND false").expect("parses");
+        let printed = |printed: Result<String, PrintError>| printed.expect("faithful");
+        assert_eq!(printed(print_query(&query)), "SELECT true WHERE 'true' IS NOT FALSE AND false");
+        assert_eq!(printed(print_query_in_capitals(&query)), "SELECT TRUE WHERE 'true' IS NOT FALSE AND FALSE");
     }
 
     fn select_of(query: &mut Query) -> Option<&mut Expr> {

@@ -2,6 +2,7 @@
 
 use super::error::ErrorClass;
 use super::operator::Operator;
+use super::schema::Action;
 use super::types::SqlType;
 use crate::digest::Digest;
 use prover::ir::Assumption;
@@ -319,6 +320,9 @@ pub struct Changes {
     pub upsert: String,
     /// The condition `#C` under which it does, if it may have one.
     pub upsert_where: String,
+    /// One of several clauses of an INSERT: `#K` is the key in parentheses, or nothing for any key that no clause before it
+    /// has, `#A` what is done.
+    pub upsert_clause: String,
     /// INSERT that leaves out rows whose key is there.
     pub insert_new: String,
     /// The value of a column `#C` that such a statement wanted to insert.
@@ -329,6 +333,26 @@ pub struct Changes {
     pub merge: String,
     /// Whether a generated column `#C` has the value of its expression `#E`, for a column that is declared as `#D`.
     pub generated: String,
+    /// What foreign keys may do.
+    pub actions: Vec<Action>,
+    /// Triggers.
+    pub triggers: Triggers,
+}
+
+/// How triggers are made that run once for each row.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Triggers {
+    /// The statements: `#N` is the name, `#B` BEFORE or AFTER, `#E` the event, `#T` the table, `#W` the condition, `#S` the
+    /// statement that it runs, `#R` the name of the row that there is at the end. None where the dialect has no triggers.
+    pub made: Vec<String>,
+    /// The condition, of an expression `#C`; empty if there may be none.
+    #[serde(rename = "where")]
+    pub condition: String,
+    /// The event of an UPDATE that assigns one of the columns `#C`; empty if the dialect does not tell.
+    pub of: String,
+    /// A query that gives a row if a table `#T` has no trigger `#N`.
+    pub missing: String,
 }
 
 /// Expressions whose values some contexts may change, as the documentation says.

@@ -5,6 +5,7 @@
 
 use super::print::dialect;
 use super::types::SqlType;
+use serde::Deserialize;
 use sqlparser::ast::{ColumnOption, CreateTable, Expr, Ident, IndexColumn, ObjectName, Statement, TableConstraint};
 use sqlparser::parser::{Parser, ParserError};
 use thiserror::Error;
@@ -20,6 +21,41 @@ pub struct Column {
     pub not_null: bool,
 }
 
+/// What becomes of the rows that refer to a row which is deleted, or whose key is changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, strum::Display)]
+pub enum Action {
+    /// They keep such a row; the end of the statement is what counts.
+    #[default]
+    #[serde(rename = "NO ACTION")]
+    #[strum(to_string = "NO ACTION")]
+    NoAction,
+    /// They keep such a row at any time.
+    #[serde(rename = "RESTRICT")]
+    #[strum(to_string = "RESTRICT")]
+    Restrict,
+    /// They go too, or get the new key.
+    #[serde(rename = "CASCADE")]
+    #[strum(to_string = "CASCADE")]
+    Cascade,
+    /// They refer to nothing.
+    #[serde(rename = "SET NULL")]
+    #[strum(to_string = "SET NULL")]
+    SetNull,
+    /// They get the default values of their columns.
+    #[serde(rename = "SET DEFAULT")]
+    #[strum(to_string = "SET DEFAULT")]
+    SetDefault,
+}
+
+/// The actions of a foreign key.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Actions {
+    /// When a row is deleted.
+    pub delete: Action,
+    /// When its key is changed.
+    pub update: Action,
+}
+
 /// A foreign key: the columns hold NULL or the values of a row of the other table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignKey {
@@ -29,6 +65,8 @@ pub struct ForeignKey {
     pub table: usize,
     /// Positions of the columns referred to.
     pub referred: Vec<usize>,
+    /// What it does. Those of classes do nothing.
+    pub actions: Actions,
 }
 
 /// A table of a class schema.
@@ -204,7 +242,7 @@ fn foreign_key(
             "the foreign key to {name} has another number of columns than its target"
         )));
     }
-    Ok(ForeignKey { columns, table, referred })
+    Ok(ForeignKey { columns, table, referred, actions: Actions::default() })
 }
 
 fn named_columns(table: &Table, names: &[Ident]) -> Result<Vec<usize>, SchemaError> {

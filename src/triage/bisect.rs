@@ -30,6 +30,18 @@ pub struct Bisection {
     pub first_good: Option<String>,
     /// What each version that was looked at does, oldest first.
     pub seen: Vec<(String, Seen)>,
+    /// Builds that have no place among the others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A build that cannot be opened, so that its version is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Where it is.
+    pub build: String,
+    /// Why it cannot be opened.
+    pub why: String,
 }
 
 impl Bisection {
@@ -123,6 +135,7 @@ impl<'a> VersionSearch<'a> {
             last_bad: name(newer.last_bad),
             first_good: newer.good.map(name),
             seen: seen.filter_map(|(version, seen)| Some((version.clone(), seen?))).collect(),
+            left_out: Vec::new(),
         }
     }
 }

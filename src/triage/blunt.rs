@@ -16,6 +16,8 @@ pub struct Blunt<'a> {
     pub shows: &'a mut dyn FnMut(&Finding) -> bool,
     /// How often that may be asked still.
     pub attempts: usize,
+    /// What was not asked for that reason.
+    pub left_out: usize,
 }
 
 /// Words that begin a clause.
@@ -49,8 +51,8 @@ const CLAUSES: [&str; 26] = [
 ];
 
 impl Blunt<'_> {
-    /// Makes a finding smaller as far as the attempts reach.
-    pub fn reduce(&mut self, finding: &mut Finding) {
+    /// Makes a finding smaller as far as the attempts reach; how much was not tried for that reason, at least.
+    pub fn reduce(mut self, finding: &mut Finding) -> usize {
         self.fewer_queries(finding);
         self.fewer_statements(finding);
         self.without_constructs(finding);
@@ -73,11 +75,13 @@ impl Blunt<'_> {
             }
         }
         finding.reduced = true;
+        self.left_out
     }
 
     /// Takes a smaller finding if it shows.
     fn take(&mut self, finding: &mut Finding, smaller: Finding) -> bool {
         if self.attempts == 0 {
+            self.left_out += 1;
             return false;
         }
         self.attempts -= 1;
@@ -168,7 +172,7 @@ fn free(text: &mut Text) -> Option<&mut String> {
 }
 
 /// Shorter forms of a text, those that lose most first.
-fn cuts(text: &str) -> Vec<String> {
+pub(super) fn cuts(text: &str) -> Vec<String> {
     let Ok(all) = tokens(text) else { return Vec::new() };
     let spell = |range: Range<usize>| all[range].iter().map(Token::text).collect::<String>();
     let replaced = |range: &Range<usize>, by: &str| {
@@ -371,7 +375,8 @@ mod tests {
                 && sql.contains(" FROM t")
                 && finding.statements.iter().any(|s| s.starts_with("CREATE TABLE t(a INT"))
         };
-        Blunt { shows: &mut shows, attempts: 400 }.reduce(&mut whole);
+        let left_out = Blunt { shows: &mut shows, attempts: 400, left_out: 0 }.reduce(&mut whole);
+        assert_eq!(left_out, 0);
         assert!(whole.reduced && asked < 200, "{asked}");
         assert_eq!(whole.statements, ["CREATE TABLE t(a INT)"]);
         let texts: Vec<&str> = whole.queries.iter().map(|query| query.step.sql.sql()).collect();
@@ -405,7 +410,8 @@ mod tests {
         };
         let mut whole = finding();
         let before = whole.clone();
-        Blunt { shows: &mut shows, attempts: 3 }.reduce(&mut whole);
+        let left_out = Blunt { shows: &mut shows, attempts: 3, left_out: 0 }.reduce(&mut whole);
+        assert!(left_out > 0, "what was not asked is counted");
         assert_eq!(asked, 3);
         assert_eq!((whole.statements, whole.queries), (before.statements, before.queries));
     }

@@ -81,6 +81,14 @@ pub struct Core {
     /// The switches with which it is right, each turned alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<String>,
+    /// Cuts that were not tried because a limit was reached, at least.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl Core {
@@ -239,7 +247,7 @@ impl Laboratory<'_> {
                 core = asked;
             }
         }
-        Blunt { shows: &mut shows, attempts: CORE_ATTEMPTS }.reduce(&mut core);
+        let left_out = Blunt { shows: &mut shows, attempts: CORE_ATTEMPTS, left_out: 0 }.reduce(&mut core);
         let statements = core.statements.clone();
         let step = core.queries.pop()?.step;
         let right = self.right(&statements, &step, judge)?;
@@ -259,6 +267,7 @@ impl Laboratory<'_> {
                 Judge::Version(name) => name.clone(),
             },
             switches,
+            left_out,
         })
     }
 

@@ -6,6 +6,8 @@
 use super::cause::Cause;
 use super::features::features;
 pub use super::fingerprint::Fingerprint;
+use super::limits::Limits;
+use super::selfcheck::SelfCheck;
 use super::shape::shape;
 use crate::dbms::ErrorClass;
 use crate::digest::Digest;
@@ -173,6 +175,12 @@ pub struct Finding {
     /// What else there is to know about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// What limits kept from being tried while it was reduced.
+    #[serde(default, skip_serializing_if = "Limits::is_empty")]
+    pub limits: Limits,
+    /// How the engine itself can say that results differ, as far as it was seen to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_check: Option<SelfCheck>,
 }
 
 impl Finding {
@@ -455,6 +463,8 @@ pub(super) mod tests {
             refused: None,
             runs: Vec::new(),
             note: None,
+            limits: Limits::default(),
+            self_check: None,
         };
         finding.seal();
         finding

@@ -118,6 +118,7 @@ mod tests {
             sql: "SELECT 1".to_owned(),
             reference: "another version".to_owned(),
             switches: switches.iter().map(|name| (*name).to_owned()).collect(),
+            left_out: 0,
         });
         assert_eq!(one.fingerprint().cause, expect);
     }

@@ -34,10 +34,11 @@ pub struct KnownBug {
     /// The day, as in 2027-01-31, from which it is reported again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
-    /// A script of `tests/known-bugs` that shows it.
+    /// A script with answers that shows it: in the shipped lists one of `tests/known-bugs`, else a path from the list. On a
+    /// version newer than all that have the bug, a hunt runs it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
-    /// The finding from which the entry was made.
+    /// The finding from which the entry was made; it is in a directory beside the list, and is run in the same way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finding: Option<String>,
     /// What its findings have in common, as `caqtus bug list` shows it.
@@ -276,6 +277,7 @@ mod tests {
                     wrong.push(format!("{name}: {covered:?}"));
                 }
                 let script = &all.iter().find(|(other, _)| *other == name).expect("the script").1;
+                assert!(catalogue::known_script(&name).is_some_and(|text| Script::parse(text).is_ok()), "{name} ships");
                 let wrong = script.versions("wrong").expect("versions");
                 let newest = wrong.ends().last().expect("a version");
                 assert!(bug.counts(&engine, newest, "2026-01-01"), "{name}: it does not count on {newest}");

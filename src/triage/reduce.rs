@@ -3,7 +3,9 @@
 //! Only what keeps the checks is changed: the database, and the case as its oracle says. What the checks rest on is asked
 //! again after every change. Settings, on which they may rest, go only if nothing that can be seen changes.
 
+use super::blunt::cuts;
 use super::finding::FindingKind;
+use super::limits::{Limit, Limits};
 use super::neutral::{Construct, without};
 use super::rows::{
     join_rows, null_literal, simpler_literals, split_rows, split_statements, tidy, with_column, with_rows, with_values,
@@ -13,7 +15,7 @@ use super::symptom::Symptom;
 use crate::clock;
 use crate::compare::Row;
 use crate::dbms::{Connection, EngineError, ErrorClass};
-use crate::interpret::{StepResult, Verdict, all_results, broken_assumption, build, run};
+use crate::interpret::{StepResult, Verdict, all_results, broken_assumption, build, make, run};
 use crate::oracle::{Columns, Folded, SharedCase, TestDatabase};
 use crate::program::{Check, Program, Step};
 use crate::sql::profile::Profile;
@@ -54,10 +56,14 @@ pub struct Reduction<'a, 'd> {
     pub part: Part,
     /// Case runs left.
     pub attempts: usize,
+    /// Whether the server went away meanwhile.
+    pub lost: bool,
     /// Told before each run, so that a watcher sees progress.
     pub tick: &'a mut dyn FnMut(),
     /// When to be content with what there is.
     pub until: Option<Instant>,
+    /// What limits kept from being tried.
+    pub limits: Limits,
 }
 
 /// A part of a program.
@@ -122,6 +128,7 @@ impl<'d> Reduction<'_, 'd> {
         self.attempts = self.attempts.saturating_sub(REWORD_ATTEMPTS) + reserve;
         self.fewer_settings();
         self.attempts += DEFINITIONS_ATTEMPTS;
+        self.shorter_indexes();
         self.plainer_definitions();
     }
 
@@ -171,8 +178,12 @@ impl<'d> Reduction<'_, 'd> {
     fn fails_in(&mut self, statements: &[String], case: &SharedCase, part: &Part) -> bool {
         if self.until.is_some_and(|until| clock::now() >= until) {
             self.attempts = 0;
+            self.limits.count(Limit::Time, 1);
+            return false;
         }
         if self.attempts == 0 {
+            // A server that is gone is no limit.
+            self.limits.count(Limit::Runs, usize::from(!self.lost));
             return false;
         }
         self.attempts -= 1;
@@ -195,6 +206,7 @@ impl<'d> Reduction<'_, 'd> {
             Verdict::Void(error) if error.class == ErrorClass::ConnectionLost => {
                 // The server does not come back by being asked hundreds of times.
                 self.attempts = 0;
+                self.lost = true;
                 false
             }
             Verdict::Holds | Verdict::Void(_) => false,
@@ -370,13 +382,19 @@ impl<'d> Reduction<'_, 'd> {
         let mut proofs = PROOFS_MAX;
         // The engine is asked before the prover, which takes longer.
         while let Some(simpler) = self.case.reworded().into_iter().find(|simpler| {
-            proofs > 0 && self.fails(&statements, &simpler.case) && {
+            if proofs == 0 {
+                self.limits.count(Limit::Proofs, 1);
+                return false;
+            }
+            self.fails(&statements, &simpler.case) && {
                 proofs -= 1;
                 (self.proves)(&simpler.question, &simpler.guarantees)
             }
         }) {
             (self.case, self.reworded) = (simpler.case, true);
         }
+        let left_out = self.case.rewordings_left_out();
+        self.limits.count(Limit::Rewordings, left_out);
         self.reworded != before
     }
 
@@ -486,6 +504,31 @@ impl<'d> Reduction<'_, 'd> {
         }
     }
 
+    /// Cuts definitions of indexes: no result rests on what an index is of, unless it is unique.
+    fn shorter_indexes(&mut self) {
+        for at in 0..self.statements.len() {
+            let is_index = |text: &str| text.starts_with("CREATE INDEX");
+            if !is_index(&self.statements[at]) {
+                continue;
+            }
+            let shorter = |reduction: &mut Self| {
+                let (statements, case) = (reduction.statements.clone(), reduction.case.clone());
+                let with = |cut: String| [&statements[..at], &[cut], &statements[at + 1..]].concat();
+                let mut all = cuts(&statements[at]).into_iter().filter(|cut| is_index(cut)).map(with);
+                all.find(|statements| reduction.fails(statements, &case) && reduction.accepts(statements, at))
+            };
+            while let Some(statements) = shorter(self) {
+                self.statements = statements;
+            }
+        }
+    }
+
+    /// Whether a set-up statement does not fail.
+    fn accepts(&mut self, statements: &[String], at: usize) -> bool {
+        (self.tick)();
+        make(self.connection, statements).is_ok_and(|failed| failed.iter().all(|(number, _)| *number != at))
+    }
+
     /// The rows of every table that statements make, as they are printed: types count.
     fn table_rows(&mut self, statements: &[String]) -> Option<Vec<String>> {
         (self.tick)();
@@ -500,7 +543,13 @@ impl<'d> Reduction<'_, 'd> {
     /// The first case with a smaller part that still fails.
     fn smaller(&mut self, part: usize) -> Option<SharedCase<'d>> {
         let statements = self.statements.clone();
-        self.case.smaller(part).into_iter().find(|case| self.fails(&statements, case))
+        let smaller = self.case.smaller(part).into_iter().find(|case| self.fails(&statements, case));
+        if smaller.is_none() {
+            // Now it matters that there were more.
+            let left_out = self.case.left_out(part);
+            self.limits.count(Limit::Forms, left_out);
+        }
+        smaller
     }
 }
 
@@ -540,5 +589,5 @@ const SETTINGS_ATTEMPTS: usize = 100;
 const REWORD_ATTEMPTS: usize = 300;
 const PROOFS_MAX: usize = 40;
 
-/// Further attempts for definitions of tables.
-const DEFINITIONS_ATTEMPTS: usize = 60;
+/// Further attempts for definitions of indexes and tables.
+const DEFINITIONS_ATTEMPTS: usize = 100;

@@ -2,6 +2,7 @@
 
 use super::cause::Cause;
 use super::finding::{Finding, FindingKind, FindingQuery, SeenRun, shell_word};
+use super::selfcheck::{BUG, NO_BUG};
 use crate::interpret::StepResult;
 use crate::plan::diff::diff;
 use crate::program::{Check, Effect, Text, constants};
@@ -113,6 +114,15 @@ impl Finding {
                 out.push_str(&switch_lines(switch, false));
             }
         }
+        if let Some(check) = &self.self_check {
+            let [one, other] = check.queries.map(|at| at + 1);
+            let _ = writeln!(
+                out,
+                "\n-- Whether it is here: the last query says `{BUG}` if the results of queries {one} and {other} are not the same \
+                 bag of rows, else `{NO_BUG}`."
+            );
+            out.push_str(&check.script(&self.queries, profile));
+        }
         out
     }
 
@@ -157,6 +167,7 @@ impl Finding {
                 if self.cured_by.is_empty() { "no switch alone".to_owned() } else { self.cured_by.join(", ") },
             ),
             ("reduced", if self.reduced { "yes" } else { "no" }.to_owned()),
+            ("limits reached meanwhile", if self.limits.is_empty() { "none".to_owned() } else { self.limits.words() }),
         ] {
             let _ = writeln!(out, "| {name} | {value} |");
         }
@@ -238,6 +249,12 @@ impl Finding {
                 "* Cut down to what matters, this returns something else with {}:\n\n```sql\n{script}```",
                 core.reference
             ));
+            if core.left_out > 0 {
+                lines.push(format!(
+                    "* It may be cut further: {} cuts or more were not tried, for a limit.",
+                    core.left_out
+                ));
+            }
         }
         if lines.is_empty() { String::new() } else { format!("\n## Cause\n\n{}\n", lines.join("\n")) }
     }
@@ -270,7 +287,7 @@ fn shell_lines(wire: Wire) -> &'static str {
 }
 
 /// What turns a switch in the engine's own shell, or puts it back.
-fn switch_lines(switch: &Switch, on: bool) -> String {
+pub(super) fn switch_lines(switch: &Switch, on: bool) -> String {
     if switch.disable_mask != 0 {
         return format!(".testctrl optimizations {}\n", if on { switch.disable_mask } else { 0 });
     }
@@ -309,6 +326,7 @@ mod tests {
     use crate::plan::PlanTree;
     use crate::sql::types::Value;
     use crate::triage::finding::tests::finding;
+    use crate::triage::limits::Limit;
 
     #[test]
     fn a_script_is_statements_and_comments() {
@@ -327,6 +345,23 @@ mod tests {
         assert!(script.ends_with(&(expected.join("\n") + "\n")), "{script}");
         // What the shell prints tells '1' from 1.
         assert!(script.contains("\n.mode quote\nCREATE TABLE t(a);\n"), "{script}");
+    }
+
+    #[test]
+    fn a_report_says_which_limits_were_reached() {
+        let profile = profile("sqlite").expect("shipped");
+        let mut finding = finding();
+        let report = |finding: &Finding| finding.report_md(&profile, Path::new("out"));
+        assert!(report(&finding).contains("| limits reached meanwhile | none |"));
+        finding.limits.count(Limit::Proofs, 0);
+        assert!(finding.limits.is_empty());
+        finding.limits.count(Limit::Runs, 3);
+        finding.limits.count(Limit::Proofs, 2);
+        let expected = "runs of the case (3 or more not tried), proofs of simpler queries (2 or more not tried)";
+        assert!(report(&finding).contains(expected), "{}", report(&finding));
+        let text = serde_json::to_string(&finding).expect("JSON");
+        assert!(text.contains("\"limits\":{\"runs\":3,\"proofs\":2}"), "{text}");
+        assert_eq!(serde_json::from_str::<Finding>(&text).expect("reads"), finding);
     }
 
     #[test]

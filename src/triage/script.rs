@@ -281,6 +281,11 @@ impl Versions {
         })
     }
 
+    /// The newest that is named.
+    pub fn newest(&self) -> Option<&str> {
+        self.ends().max_by_key(|version| version_key(version))
+    }
+
     /// The versions that are named.
     pub fn ends(&self) -> impl Iterator<Item = &str> {
         self.0.iter().flat_map(|(first, last)| [first.as_str(), last.as_str()])

@@ -3,6 +3,7 @@
 //! A test whose engine cannot be had, because there is no network and it was not fetched before, returns early. That it did is
 //! said past the harness, which knows no skipped tests that run, and written where `make test` counts it.
 
+use caqtus::server::Account;
 use caqtus::server::mysql::Programs;
 use mysql::prelude::Queryable as _;
 use mysql::{Conn, OptsBuilder};
@@ -139,18 +140,27 @@ impl PgServer {
             .arg(&password);
         let output = initdb.arg("-D").arg(&data).output().expect("runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let mut start = server.command("pg_ctl");
-        let options =
-            format!("-c listen_addresses= -c fsync=off -c unix_socket_directories={}", server.dir.path().display());
-        start
-            .args(["start", "-w", "-l"])
-            .arg(server.dir.path().join("log"))
-            .arg("-o")
-            .arg(options)
-            .arg("-D")
-            .arg(&data);
-        assert!(start.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("runs").success());
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &server.start_command()]).current_dir("/");
+        assert!(shell.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("runs").success());
         server
+    }
+
+    /// What starts it, for the shell.
+    pub(crate) fn start_command(&self) -> String {
+        let (dir, bin) = (self.dir.path().display(), self.bin.display());
+        let who = account().map_or_else(String::new, |Account { user, group }| {
+            format!("setpriv --reuid={user} --regid={group} --clear-groups ")
+        });
+        let options = format!("-c listen_addresses= -c fsync=off -c unix_socket_directories={dir}");
+        format!("{who}{bin}/pg_ctl start -w -D {dir}/data -l {dir}/log -o '{options}'")
+    }
+
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        let path = self.dir.path().join("data/postmaster.pid");
+        let text = fs::read_to_string(path).expect("it runs");
+        text.lines().next().and_then(|pid| pid.trim().parse().ok()).expect("a number")
     }
 
     fn command(&self, program: &str) -> Command {
@@ -177,6 +187,18 @@ impl PgServer {
         rows.iter().map(first).collect()
     }
 
+    /// What psql prints of a script as `pg_regress` runs it, if there is a psql.
+    pub(crate) fn psql(&self, database: &str, script: &str) -> Option<String> {
+        let mut psql = self.command("psql");
+        psql.args(["-X", "-a", "-q", "-U", "root", "-d", database, "-h"]).arg(self.dir.path());
+        let psql =
+            psql.env("PGPASSWORD", "root").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = psql.ok()?;
+        child.stdin.take().expect("a pipe").write_all(script.as_bytes()).expect("writes");
+        let output = child.wait_with_output().expect("ends");
+        Some(String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
+    }
+
     /// Its address.
     pub(crate) fn url(&self, user: &str, password: &str, database: &str) -> String {
         format!("postgres://{user}:{password}@localhost/{database}?host={}", self.dir.path().display())
@@ -184,8 +206,8 @@ impl PgServer {
 }
 
 /// Who runs it.
-fn account() -> Option<caqtus::server::Account> {
-    caqtus::server::Account::choose(Path::new("/tmp")).expect("an account")
+fn account() -> Option<Account> {
+    Account::choose(Path::new("/tmp")).expect("an account")
 }
 
 impl Drop for PgServer {

@@ -31,6 +31,13 @@ impl Machine<'_> {
             return Ok(count(rows));
         }
         if rows == 0 && !matches!(function, AggregateFunction::CountStar | AggregateFunction::Count) {
+            // In MySQL and MariaDB these have a value all the same
+            // (<https://dev.mysql.com/doc/refman/8.4/en/aggregate-functions.html#function_bit-and>).
+            if let AggregateFunction::Other(name) = function
+                && BITS.contains(&name.as_str())
+            {
+                self.note_opaque(name);
+            }
             return Ok(Value::Null);
         }
         let as_double = *ty == Type::Double;
@@ -92,10 +99,14 @@ fn extreme(values: Vec<Value>, greatest: bool) -> Result<Value, EvalError> {
     Ok(best)
 }
 
-/// The aggregates besides the standard five on which engines agree.
+/// Aggregates of the bits of numbers.
+const BITS: [&str; 3] = ["bit_and", "bit_or", "bit_xor"];
+
+/// The aggregates besides the standard five on which engines agree. Of negative numbers some engines have the bits as a number
+/// without a sign.
 fn known(name: &str, values: &[Value]) -> Option<Value> {
     let truths = || values.iter().map(|v| if let Value::Bool(b) = v { Some(*b) } else { None });
-    let bits = || values.iter().map(|v| if let Value::Int(n) = v { Some(*n) } else { None });
+    let bits = || values.iter().map(|v| if let Value::Int(n) = v { Some(*n).filter(|n| *n >= 0) } else { None });
     match name {
         "bool_and" | "every" => truths().try_fold(true, |all, t| Some(all & t?)).map(Value::Bool),
         "bool_or" => truths().try_fold(false, |any, t| Some(any | t?)).map(Value::Bool),

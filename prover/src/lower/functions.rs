@@ -1,5 +1,8 @@
 //! Functions.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use sqlparser::ast::{self, Expr as Ast};
 
 use crate::ir::{ArithmeticOp, Assumption, CompareOp, Expr, Type, Value, results};
@@ -21,7 +24,8 @@ pub fn scalar_functions() -> impl Iterator<Item = (&'static str, Vec<&'static st
 
 /// Whether a function is one of values in every engine that has it.
 fn is_scalar(name: &str) -> bool {
-    scalar_functions().any(|(known, _)| known == name)
+    static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| scalar_functions().map(|(name, _)| name).collect());
+    NAMES.contains(name)
 }
 
 /// Functions with a meaning in the plan, and those of groups.

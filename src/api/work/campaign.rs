@@ -8,7 +8,7 @@ use super::caught;
 use crate::app::campaign::{self, Demands, KnownSources};
 use crate::app::live::Known;
 use crate::app::{cores, live};
-use crate::config::{CampaignLimits, CampaignSpec, ClassChoice, SERVER_RETURN_MS};
+use crate::config::{CampaignLimits, CampaignSpec, ClassChoice};
 use crate::dbms::target::Target;
 use crate::hunt;
 use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress};
@@ -224,14 +224,9 @@ async fn plan(service: &Shared, begin: &Begin, out_dir: &Path, lists: &Known) ->
     // What is ignored is noted with the bug, which may be decided anew, and not with its findings.
     let mut known = service.store.bug_ignored(&spec.dbms, target.dialect()).await?;
     known.extend(lists.bugs.iter().cloned());
-    let environment = HuntEnvironment {
-        data_dir: service.data_dir.clone(),
-        out_dir: out_dir.to_path_buf(),
-        workers: request.workers.map_or_else(cores, usize::from),
-        server_return_max: Duration::from_millis(SERVER_RETURN_MS),
-        known,
-        against: None,
-    };
+    let workers = request.workers.map_or_else(cores, usize::from);
+    let environment =
+        HuntEnvironment { known, ..HuntEnvironment::new(service.data_dir.clone(), out_dir.to_path_buf(), workers) };
     Ok(HuntPlan { spec, environment, resume })
 }
 

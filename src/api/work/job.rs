@@ -2,9 +2,10 @@
 
 use super::super::Shared;
 use super::caught;
+use crate::app::bisection::{self, Among};
 use crate::app::corpus::{self, Kind};
 use crate::app::import::{self, ImportError, Workshop};
-use crate::app::{Progress, cores, engine, finding};
+use crate::app::{Progress, cores, engine};
 use crate::clock;
 use crate::discover::pool::PoolError;
 use crate::store::{CheckedBy, JobRow};
@@ -144,7 +145,7 @@ async fn bisect(service: &Shared, job: &JobRow, progress: &mut dyn Progress) -> 
     let path = dir.join("case.json");
     std::fs::write(&path, serde_json::to_string(&found)?)
         .with_context(|| format!("cannot write {}", path.display()))?;
-    let bisected = finding::bisect(&dir, &found, &service.data_dir, false, progress).await;
+    let bisected = bisection::bisect(&dir, &found, &service.data_dir, Among::Installed, progress).await;
     // It can be made again from the store.
     let _ = std::fs::remove_dir_all(&dir);
     let bisection = bisected?;

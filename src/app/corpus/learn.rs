@@ -6,7 +6,7 @@ use crate::app::{Progress, import};
 use crate::caq::class::OracleClass;
 use crate::catalogue::{self, BY_A_MODEL, BY_THE_CATALOGUE};
 use crate::clock;
-use crate::config::{BudgetSection, CampaignSpec, FileConfig, SERVER_RETURN_MS};
+use crate::config::{BudgetSection, CampaignSpec, FileConfig};
 use crate::corpus::features::{FeatureList, Features, Named};
 use crate::corpus::prompt::{self, Ask, Piece, Prompts, choose};
 use crate::corpus::synthesis;
@@ -35,7 +35,6 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
 /// Streams of random choices: of a prompt's features, and of made snippets.
@@ -599,14 +598,7 @@ impl Learning<'_> {
         let broken = broken.iter().map(|b| b.finding(&name, version, build, self.request.seed)).collect();
         let Environment { data_dir, out_dir, .. } = self.environment;
         std::fs::create_dir_all(out_dir).with_context(|| format!("cannot make {}", out_dir.display()))?;
-        let environment = HuntEnvironment {
-            data_dir: data_dir.clone(),
-            out_dir: out_dir.clone(),
-            workers: 1,
-            server_return_max: Duration::from_millis(SERVER_RETURN_MS),
-            known: Vec::new(),
-            against: None,
-        };
+        let environment = HuntEnvironment::new(data_dir.clone(), out_dir.clone(), 1);
         let spec = CampaignSpec::new(name.clone(), self.request.seed);
         let plan = HuntPlan { spec, environment, resume: false };
         let scratch = tempfile::Builder::new().prefix("caqtus-corpus-").tempdir().context("cannot make a directory")?;

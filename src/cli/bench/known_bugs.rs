@@ -3,9 +3,9 @@
 //! A finding is run on the installed versions after the target; the first of them that does not show it names the fix.
 //! Findings with one fix are likely one bug, and a list of known bugs says which ones have that fix.
 
+use crate::app::bisection::{seen_on, version_of};
 use crate::app::campaign::bugs;
-use crate::app::finding::seen_on;
-use crate::config::{CampaignSpec, SERVER_RETURN_MS, STATEMENT_LIMITS, millis};
+use crate::config::{CampaignSpec, STATEMENT_LIMITS, millis};
 use crate::dbms::install::{EngineStore, version_key};
 use crate::dbms::target::Target;
 use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress};
@@ -157,14 +157,7 @@ pub(super) fn measure(plan: &Plan) -> anyhow::Result<Outcome> {
     let runtime = crate::cli::runtime()?;
     let mut spec = CampaignSpec::new(target.to_string(), plan.seed);
     spec.limits.time_max_ms = Some(millis(plan.time));
-    let environment = HuntEnvironment {
-        data_dir: plan.data_dir.clone(),
-        out_dir: plan.out.clone(),
-        workers: plan.workers,
-        server_return_max: Duration::from_millis(SERVER_RETURN_MS),
-        known: Vec::new(),
-        against: None,
-    };
+    let environment = HuntEnvironment::new(plan.data_dir.clone(), plan.out.clone(), plan.workers);
     let hunt_plan = HuntPlan { spec, environment, resume: false };
     // Kept open, so that only the time ends the hunt.
     let (_stop, stopped) = mpsc::channel(1);
@@ -178,7 +171,7 @@ pub(super) fn measure(plan: &Plan) -> anyhow::Result<Outcome> {
         let later = &versions[bad..];
         let mut search = VersionSearch::new(later, 0);
         while let Some(at) = search.wanted() {
-            search.tell(at, runtime.block_on(seen_on(dir, &engine, &later[at], &plan.data_dir))?);
+            search.tell(at, runtime.block_on(seen_on(dir, finding, &version_of(&engine, &later[at]), &plan.data_dir))?);
         }
         let span = search.end();
         let key = (version_key(&span.last_bad), span.first_good.clone().unwrap_or_default());

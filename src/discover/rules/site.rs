@@ -3,6 +3,7 @@
 use super::block::{Block, bare, column, expr};
 use super::facts::{Col, Cx, Facts};
 use crate::sql::print::parse_query;
+use crate::sql::tree::with;
 use crate::sql::types::SqlType;
 use prover::walk;
 use sqlparser::ast::{
@@ -223,16 +224,10 @@ impl walk::Walk for Walk<'_, '_> {
         }
         let mut new_ctes = Vec::new();
         let flow = self.body(&mut query.body, false, &mut new_ctes);
-        if self.changed && !new_ctes.is_empty() {
+        if self.changed {
             match &mut query.with {
                 Some(with) => with.cte_tables.extend(new_ctes),
-                None => {
-                    query.with = Some(sqlparser::ast::With {
-                        with_token: sqlparser::ast::helpers::attached_token::AttachedToken::empty(),
-                        recursive: false,
-                        cte_tables: new_ctes,
-                    });
-                }
+                None => query.with = with(new_ctes),
             }
         }
         if flow.is_break() { flow } else { below }

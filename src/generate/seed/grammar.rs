@@ -1,6 +1,6 @@
 //! The state of a drawing, which the parts of the grammar share.
 //!
-//! A query is written from left to right, tables before what refers to them. Scopes are a stack, as in
+//! A query is drawn as it is read, from left to right, tables before what refers to them. Scopes are a stack, as in
 //! [`crate::caq::bind`]: an expression uses the innermost, a correlation the one around it. A name is given to one thing
 //! wherever two could be seen, so nothing is ever shadowed.
 
@@ -8,8 +8,10 @@ use super::body::Body;
 use super::weighted;
 use crate::rng::{Rng, chance};
 use crate::sql::schema::{Schema, Table};
+use crate::sql::tree::{self, UsedNames};
 use crate::sql::types::SqlType;
-use std::collections::{BTreeMap, BTreeSet};
+use sqlparser::ast::{Cte, Query};
+use std::collections::BTreeMap;
 
 /// An output column or a column in scope: its name and type.
 pub(super) type Output = (String, SqlType);
@@ -44,7 +46,7 @@ pub(super) struct Placeholder {
 #[derive(Debug)]
 pub(super) struct Drawn {
     /// The query.
-    pub(super) sql: String,
+    pub(super) query: Query,
     /// The placeholders, as a class file has them.
     pub(super) placeholders: BTreeMap<String, String>,
     /// For each table of the schema, whether the query reads it.
@@ -72,8 +74,8 @@ pub(super) struct Grammar<'r> {
     pub(super) scopes: Vec<Vec<Source>>,
     /// Names of sources that are visible somewhere around.
     pub(super) in_use: Vec<String>,
-    /// The common table expressions, each with its text in WITH, in the order in which they can be defined.
-    pub(super) ctes: Vec<(Source, String)>,
+    /// The common table expressions, each as it stands in FROM and in WITH, in the order in which they can be defined.
+    pub(super) ctes: Vec<(Source, Cte)>,
     /// The names of derived tables and common table expressions.
     pub(super) derived: Vec<String>,
     pub(super) bag_set_operations: bool,
@@ -119,46 +121,45 @@ impl<'r> Grammar<'r> {
 
     /// Draws a query; `None` if it came out without a placeholder, or as nothing but one table and a filter.
     pub(super) fn query(mut self) -> Option<Drawn> {
-        let (body, _) = self.body(&[
+        let (mut query, _) = self.body(&[
             (46, Body::Rows),
             (10, Body::Distinct),
             (16, Body::Groups),
             (10, Body::Total),
             (18, Body::Set),
         ]);
-        let mut sql = body;
-        let mut ctes = String::new();
+        let mut used = UsedNames::default();
+        used.note(&mut query);
+        let mut ctes = Vec::new();
         // A part that was drawn and not taken may have left behind what it alone needed.
-        for (source, text) in self.ctes.iter().rev() {
-            if words(&sql).chain(words(&ctes)).any(|word| word == source.alias) {
-                ctes = if ctes.is_empty() { text.clone() } else { format!("{text}, {ctes}") };
+        for (source, mut cte) in self.ctes.into_iter().rev() {
+            if used.has_table(&source.alias) {
+                used.note(&mut cte.query);
+                ctes.insert(0, cte);
             }
         }
-        if !ctes.is_empty() {
-            sql = format!("WITH {ctes} {sql}");
-        }
-        let named: BTreeSet<&str> = words(&sql).collect();
-        let relation = |p: &Placeholder| &self.relations[p.relation].name;
+        query.with = tree::with(ctes);
+        let (real, virtuals) = self.relations.split_at(self.real);
+        let expressions = self.placeholders.iter().filter(|p| used.has_column(&p.name));
         let expressions =
-            self.placeholders.iter().map(|p| (p.name.clone(), format!("Expr({}: {})", relation(p), p.ty)));
-        let tables = self.relations[self.real..].iter().map(|table| {
+            expressions.map(|p| (p.name.clone(), format!("Expr({}: {})", self.relations[p.relation].name, p.ty)));
+        let tables = virtuals.iter().filter(|table| used.has_table(&table.name)).map(|table| {
             let columns: Vec<String> = table.columns.iter().map(|c| format!("{} {}", c.name, c.ty)).collect();
             (table.name.clone(), format!("Table({})", columns.join(", ")))
         });
-        let placeholders: BTreeMap<String, String> =
-            expressions.chain(tables).filter(|(name, _)| named.contains(name.as_str())).collect();
+        let placeholders: BTreeMap<String, String> = expressions.chain(tables).collect();
         if placeholders.is_empty() || self.spent == 0 {
             return None;
         }
-        let used = self.relations[..self.real].iter().map(|table| named.contains(table.name.as_str())).collect();
-        Some(Drawn { sql, placeholders, used })
+        let used = real.iter().map(|table| used.has_table(&table.name)).collect();
+        Some(Drawn { query, placeholders, used })
     }
 
     pub(super) fn chance(&mut self, percent: u32) -> bool {
         chance(self.rng, percent)
     }
 
-    pub(super) fn weighted<T: Copy>(&mut self, choices: &[(u32, T)]) -> T {
+    pub(super) fn weighted<T: Clone>(&mut self, choices: &[(u32, T)]) -> T {
         weighted(self.rng, choices)
     }
 
@@ -196,9 +197,4 @@ impl<'r> Grammar<'r> {
         self.in_use.truncate(visible);
         result
     }
-}
-
-/// The names, keywords and numbers of a text.
-fn words(sql: &str) -> impl Iterator<Item = &str> {
-    sql.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
 }

@@ -25,10 +25,12 @@ pub use structure::structure;
 use crate::caq::bind::GENERATED_ALIAS;
 use crate::caq::query::Caq;
 use crate::rng::{Rng, stream};
-use crate::sql::print::dialect;
+use crate::sql::print::{dialect, print_query, print_query_in_capitals};
 use crate::sql::schema::{Schema, SchemaError, parse_schema};
-use grammar::{Grammar, fresh};
+use crate::sql::tree;
+use grammar::{Drawn, Grammar, fresh};
 use rand::RngExt as _;
+use sqlparser::ast::{Query, Select, SetExpr, TableWithJoins};
 use sqlparser::tokenizer::{Token, Tokenizer};
 use std::collections::BTreeSet;
 use thiserror::Error;
@@ -88,17 +90,30 @@ impl Generator {
     pub fn new(campaign_seed: u64, options: &Options) -> Result<Self, SeedError> {
         let given = match (&options.schema, &options.tables) {
             (Some(ddl), _) => Some(read(ddl).map(|(ddl, schema)| (Some(ddl), schema))?),
-            (None, Some(schema)) if schema.tables.is_empty() => return Err(SeedError::Empty),
             (None, tables) => tables.clone().map(|schema| (None, schema)),
         };
+        if let Some((_, schema)) = &given {
+            check(schema)?;
+        }
         Ok(Self { campaign_seed, bag_set_operations: options.bag_set_operations, given })
     }
 
     /// The seed with a number. It binds as a member of a class, and every placeholder is used.
-    pub fn seed(&self, number: u64) -> Caq {
-        (0..DRAWINGS)
+    ///
+    /// # Panics
+    ///
+    /// If the grammar has forgotten parentheses, so that the text would be another query than the tree.
+    pub fn seed(&self, number: u64) -> Seed {
+        let (schema, drawn) = (0..DRAWINGS)
             .find_map(|drawing| self.draw(&mut stream(self.campaign_seed, &[SEED_STREAM, number, drawing])))
-            .unwrap_or_else(|| self.simplest())
+            .unwrap_or_else(|| self.simplest());
+        let ddl = match &self.given {
+            Some((Some(ddl), _)) => ddl.clone(),
+            _ => schema::ddl(&schema, &needed(&schema, &drawn.used)),
+        };
+        let Drawn { query, placeholders, .. } = drawn;
+        let sql = print_query_in_capitals(&query).expect("the grammar writes what reads as it is");
+        Seed { number, caq: Caq { schema: ddl, placeholders, sql }, query }
     }
 
     /// Seeds of different [`structure`]s, by number.
@@ -107,40 +122,50 @@ impl Generator {
     }
 
     /// Draws once; `None` if the query came out without a placeholder or without anything to rewrite.
-    fn draw(&self, rng: &mut Rng) -> Option<Caq> {
+    fn draw(&self, rng: &mut Rng) -> Option<(Schema, Drawn)> {
         let schema = self.given.as_ref().map_or_else(|| schema::schema(rng), |(_, schema)| schema.clone());
         let drawn = Grammar::new(&schema, self.bag_set_operations, rng).query()?;
-        let ddl = match &self.given {
-            Some((Some(ddl), _)) => ddl.clone(),
-            _ => schema::ddl(&schema, &needed(&schema, &drawn.used)),
-        };
-        Some(Caq { schema: ddl, placeholders: drawn.placeholders, sql: drawn.sql })
+        Some((schema, drawn))
     }
 
     /// What is left if nothing else could be drawn, as from a schema without anything comparable.
-    fn simplest(&self) -> Caq {
+    fn simplest(&self) -> (Schema, Drawn) {
         let generated = || parse_schema("CREATE TABLE t1(c0 INT)").unwrap_or_default();
         let schema = self.given.as_ref().map_or_else(generated, |(_, schema)| schema.clone());
         let table = &schema.tables[0];
         let name = fresh(&schema.tables, &[], "p", 1);
-        let column = &table.columns[0].name;
-        Caq {
-            schema: match &self.given {
-                Some((Some(ddl), _)) => ddl.clone(),
-                _ => schema::ddl(&schema, &needed(&schema, &vec![false; schema.tables.len()])),
-            },
-            sql: format!("SELECT {0}.{column} FROM {0} WHERE {0}.{name}", table.name),
+        let drawn = Drawn {
+            query: read_column(&table.name, &table.columns[0].name, Some(&name)),
             placeholders: [(name, format!("Expr({}: BOOLEAN)", table.name))].into(),
-        }
+            used: vec![false; schema.tables.len()],
+        };
+        (schema, drawn)
     }
 }
 
-/// Reads a user's schema and makes sure that queries can use its names as they are.
-fn read(ddl: &str) -> Result<(String, Schema), SeedError> {
-    let schema = parse_schema(ddl)?;
+/// `SELECT table.column FROM table [WHERE table.condition]`
+fn read_column(table: &str, column: &str, condition: Option<&str>) -> Query {
+    let of = |name: &str| tree::column(table, name);
+    let from = vec![TableWithJoins { relation: tree::table(table, None), joins: Vec::new() }];
+    let select = tree::select(vec![tree::item(of(column), None)], from);
+    tree::query(SetExpr::Select(Box::new(Select { selection: condition.map(of), ..select })))
+}
+
+/// Makes sure that queries over a user's schema read as what they are.
+fn check(schema: &Schema) -> Result<(), SeedError> {
     if schema.tables.is_empty() || schema.tables.iter().any(|t| t.columns.is_empty()) {
         return Err(SeedError::Empty);
     }
+    let columns = schema.tables.iter().flat_map(|t| t.columns.iter().map(|c| (t.name.as_str(), c.name.as_str())));
+    match columns.into_iter().find(|(table, column)| print_query(&read_column(table, column, None)).is_err()) {
+        Some((table, column)) => Err(SeedError::Name { name: format!("{table}.{column}") }),
+        None => Ok(()),
+    }
+}
+
+/// Reads a user's schema and makes sure that its names need no quotes.
+fn read(ddl: &str) -> Result<(String, Schema), SeedError> {
+    let schema = parse_schema(ddl)?;
     // A name that the schema has to quote would have to be quoted by queries too.
     let tokens = Tokenizer::new(dialect(), ddl).tokenize().unwrap_or_default();
     let quoted = tokens.iter().find_map(|token| match token {
@@ -173,13 +198,15 @@ fn needed(schema: &Schema, used: &[bool]) -> Vec<bool> {
     needed
 }
 
-/// A seed and its number.
+/// A seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seed {
     /// The number with which [`Generator::seed`] makes it.
     pub number: u64,
     /// The query, its schema and its placeholders.
     pub caq: Caq,
+    /// The query as the tree that its text was printed from.
+    pub query: Query,
 }
 
 /// Seeds of different structures; ends when a thousand in a row have known ones.
@@ -195,11 +222,10 @@ impl Iterator for Distinct {
 
     fn next(&mut self) -> Option<Seed> {
         for _ in 0..REPEATS_MAX {
-            let number = self.number;
+            let seed = self.generator.seed(self.number);
             self.number += 1;
-            let caq = self.generator.seed(number);
-            if self.seen.insert(structure(&caq)) {
-                return Some(Seed { number, caq });
+            if self.seen.insert(structure(&seed.caq, &seed.query)) {
+                return Some(seed);
             }
         }
         None
@@ -212,16 +238,16 @@ pub fn seeds(campaign_seed: u64, options: &Options) -> Result<Distinct, SeedErro
 }
 
 /// Draws one of several choices by their weights, the last if all are 0.
-fn weighted<T: Copy>(rng: &mut Rng, choices: &[(u32, T)]) -> T {
+fn weighted<T: Clone>(rng: &mut Rng, choices: &[(u32, T)]) -> T {
     let total: u32 = choices.iter().map(|(weight, _)| weight).sum();
     let mut left = rng.random_range(0..total.max(1));
-    for &(weight, choice) in choices {
-        if left < weight {
-            return choice;
+    for (weight, choice) in choices {
+        if left < *weight {
+            return choice.clone();
         }
         left -= weight;
     }
-    choices[choices.len() - 1].1
+    choices[choices.len() - 1].1.clone()
 }
 
 #[cfg(test)]

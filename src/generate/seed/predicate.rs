@@ -1,43 +1,44 @@
 //! The grammar of conditions: comparisons, three-valued logic, and subqueries.
 
 use super::grammar::{Grammar, Source};
+use super::source::equal;
 use crate::rng::pick;
+use crate::sql::tree::{self, binary, call, case, nested, number};
 use crate::sql::types::SqlType;
+use sqlparser::ast::BinaryOperator::{And, Eq, Gt, GtEq, Lt, LtEq, NotEq, Or};
+use sqlparser::ast::{Expr, Query, Select, SelectItem, SetExpr, UnaryOperator};
 
-/// How a condition reads without parentheses, and what it needs them for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Binding {
-    /// A column, a call or an EXISTS: nowhere.
-    Atom,
-    /// A comparison, a test or a NOT: under NOT and before IS.
-    Single,
-    /// AND, OR and BETWEEN: under everything.
-    Loose,
-}
-
-/// A condition.
-#[derive(Debug, Clone)]
-pub(super) struct Predicate {
-    /// The text.
-    pub(super) text: String,
-    binding: Binding,
-}
-
-impl Predicate {
-    fn new(text: String, binding: Binding) -> Self {
-        Self { text, binding }
-    }
-
-    /// As an operand of AND and OR.
-    pub(super) fn tight(self) -> String {
-        if self.binding == Binding::Loose { format!("({})", self.text) } else { self.text }
-    }
-
-    /// As the operand of NOT and IS.
-    fn operand(self) -> String {
-        if self.binding == Binding::Atom { self.text } else { format!("({})", self.text) }
+/// A condition as an operand of AND and OR.
+pub(super) fn tight(condition: Expr) -> Expr {
+    match condition {
+        Expr::BinaryOp { op: And | Or, .. } | Expr::Between { .. } => nested(condition),
+        _ => condition,
     }
 }
+
+/// A condition as the operand of NOT and IS.
+fn operand(condition: Expr) -> Expr {
+    match condition {
+        Expr::CompoundIdentifier(_)
+        | Expr::Value(_)
+        | Expr::Function(_)
+        | Expr::Case { .. }
+        | Expr::Exists { negated: false, .. } => condition,
+        _ => nested(condition),
+    }
+}
+
+/// Whether a condition reads as one that begins with NOT.
+fn begins_with_not(condition: &Expr) -> bool {
+    match condition {
+        Expr::UnaryOp { op: UnaryOperator::Not, .. } | Expr::Exists { negated: true, .. } => true,
+        Expr::BinaryOp { left, .. } => begins_with_not(left),
+        _ => false,
+    }
+}
+
+/// A test of a value, as `IS NULL`.
+type Test = fn(Box<Expr>) -> Expr;
 
 #[derive(Clone, Copy)]
 enum Leaf {
@@ -57,7 +58,7 @@ enum Leaf {
 
 impl Grammar<'_> {
     /// A condition over the innermost scope, with junctions nested to a depth and subqueries as the budget allows.
-    pub(super) fn predicate(&mut self, depth: u32) -> Predicate {
+    pub(super) fn predicate(&mut self, depth: u32) -> Expr {
         let subquery = if depth > 0 && self.has_room() { 64 } else { 0 };
         let junction = if depth > 0 { 22 } else { 0 };
         let leaf = self.weighted(&[
@@ -78,95 +79,101 @@ impl Grammar<'_> {
     }
 
     /// A truth value: a placeholder or a column, or a comparison where neither is to be had.
-    pub(super) fn flag(&mut self) -> Predicate {
+    pub(super) fn flag(&mut self) -> Expr {
         let scope = self.scope(0);
         if let Some(flag) = self.reference(&scope, SqlType::Boolean) {
-            return Predicate::new(flag, Binding::Atom);
+            return flag;
         }
         let otherwise = self.compare(&scope).or_else(|| self.null_test(&scope));
-        otherwise.unwrap_or_else(|| Predicate::new("TRUE".to_owned(), Binding::Atom))
+        otherwise.unwrap_or_else(|| tree::boolean(true))
     }
 
-    fn leaf(&mut self, leaf: Leaf, depth: u32) -> Option<Predicate> {
+    fn leaf(&mut self, leaf: Leaf, depth: u32) -> Option<Expr> {
         let scope = self.scope(0);
-        let single = |text: String| Some(Predicate::new(text, Binding::Single));
-        match leaf {
-            Leaf::Flag => None,
-            Leaf::Compare => self.compare(&scope),
-            Leaf::NullTest => self.null_test(&scope),
+        Some(match leaf {
+            Leaf::Flag => return None,
+            Leaf::Compare => self.compare(&scope)?,
+            Leaf::NullTest => self.null_test(&scope)?,
             Leaf::TruthTest => {
-                let operand = self.simple(&scope).operand();
-                let test = self.weighted(&[
-                    (30, "IS TRUE"),
-                    (30, "IS NOT TRUE"),
-                    (15, "IS FALSE"),
-                    (15, "IS NOT FALSE"),
-                    (10, "IS NULL"),
+                let operand = operand(self.simple(&scope));
+                let test = self.weighted::<Test>(&[
+                    (30, Expr::IsTrue),
+                    (30, Expr::IsNotTrue),
+                    (15, Expr::IsFalse),
+                    (15, Expr::IsNotFalse),
+                    (10, Expr::IsNull),
                 ]);
                 self.note();
-                single(format!("{operand} {test}"))
+                test(Box::new(operand))
             }
             Leaf::Distinct => {
                 let (left, ty) = self.any(&scope)?;
                 let right = self.other(&scope, ty, &left);
-                let test = self.weighted(&[(40, "IS DISTINCT FROM"), (60, "IS NOT DISTINCT FROM")]);
+                let test = self.weighted::<fn(Box<Expr>, Box<Expr>) -> Expr>(&[
+                    (40, Expr::IsDistinctFrom),
+                    (60, Expr::IsNotDistinctFrom),
+                ]);
                 self.note();
-                single(format!("{left} {test} {right}"))
+                test(Box::new(left), Box::new(right))
             }
             Leaf::Between => {
                 let value = self.reference(&scope, SqlType::Int)?;
-                let not = if self.chance(20) { "NOT " } else { "" };
-                let high = self.weighted(&[(60, "2"), (40, "1")]);
-                Some(Predicate::new(format!("{value} {not}BETWEEN 0 AND {high}"), Binding::Loose))
+                let negated = self.chance(20);
+                let (low, high) = (number(0), number(self.weighted(&[(60, 2), (40, 1)])));
+                Expr::Between { expr: Box::new(value), negated, low: Box::new(low), high: Box::new(high) }
             }
             Leaf::InList => {
                 let ty = self.weighted(&[(65, SqlType::Int), (35, SqlType::Text)]);
                 let value = self.reference(&scope, ty)?;
-                let not = if self.chance(25) { "NOT " } else { "" };
-                let items = match ty {
-                    SqlType::Text => "'a', 'b'",
-                    _ => self.weighted(&[(60, "0, 1"), (25, "1, 2"), (15, "0, 1, 2")]),
+                let negated = self.chance(25);
+                let list = if ty == SqlType::Text {
+                    ["a", "b"].map(tree::text).to_vec()
+                } else {
+                    let items = self.weighted::<&[u32]>(&[(60, &[0, 1]), (25, &[1, 2]), (15, &[0, 1, 2])]);
+                    items.iter().copied().map(number).collect()
                 };
-                single(format!("{value} {not}IN ({items})"))
+                Expr::InList { expr: Box::new(value), list, negated }
             }
             Leaf::Case => {
                 if !self.spend() {
                     return None;
                 }
-                let (condition, then) = (self.simple(&scope).text, self.simple(&scope).text);
-                let otherwise = self.simple(&scope).text;
-                Some(Predicate::new(format!("CASE WHEN {condition} THEN {then} ELSE {otherwise} END"), Binding::Atom))
+                let (condition, then) = (self.simple(&scope), self.simple(&scope));
+                case(condition, then, Some(self.simple(&scope)))
             }
             Leaf::Coalesce => {
                 self.note();
-                let (flag, fallback) = (self.flag().text, self.literal(SqlType::Boolean));
-                Some(Predicate::new(format!("COALESCE({flag}, {fallback})"), Binding::Atom))
+                let (flag, fallback) = (self.flag(), self.literal(SqlType::Boolean));
+                call("COALESCE", false, vec![flag, fallback])
             }
             Leaf::Not => {
                 let inner = if depth > 0 { self.predicate(depth - 1) } else { self.simple(&scope) };
                 // NOT NOT is for the rewriting to find.
-                if inner.text.starts_with("NOT ") {
+                if begins_with_not(&inner) {
                     return Some(inner);
                 }
-                single(format!("NOT {}", inner.operand()))
+                match inner {
+                    Expr::Exists { negated: false, subquery } => Expr::Exists { negated: true, subquery },
+                    inner => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(operand(inner)) },
+                }
             }
             Leaf::Junction => {
-                let operator = self.weighted(&[(62, "AND"), (38, "OR")]);
-                let left = self.predicate(depth.saturating_sub(1)).tight();
-                let right = self.predicate(depth.saturating_sub(1)).tight();
+                let operator = self.weighted(&[(62, And), (38, Or)]);
+                let left = tight(self.predicate(depth.saturating_sub(1)));
+                let right = tight(self.predicate(depth.saturating_sub(1)));
                 // The same condition twice reads as a mistake.
                 if left == right {
                     return None;
                 }
                 self.note();
-                Some(Predicate::new(format!("{left} {operator} {right}"), Binding::Loose))
+                binary(left, operator, right)
             }
-            Leaf::Subquery => Some(self.subquery()),
-        }
+            Leaf::Subquery => self.subquery(),
+        })
     }
 
     /// A truth value or a comparison.
-    fn simple(&mut self, scope: &[Source]) -> Predicate {
+    fn simple(&mut self, scope: &[Source]) -> Expr {
         let comparison = if self.chance(40) { self.compare(scope) } else { None };
         comparison.unwrap_or_else(|| self.flag())
     }
@@ -176,7 +183,7 @@ impl Grammar<'_> {
     }
 
     /// A reference of any comparable type that the scope has.
-    fn any(&mut self, scope: &[Source]) -> Option<(String, SqlType)> {
+    fn any(&mut self, scope: &[Source]) -> Option<(Expr, SqlType)> {
         let ty = self.comparable_type();
         [ty, SqlType::Int, SqlType::Text, SqlType::Boolean]
             .into_iter()
@@ -184,35 +191,35 @@ impl Grammar<'_> {
     }
 
     /// Something of a type to compare a reference with.
-    fn other(&mut self, scope: &[Source], ty: SqlType, reference: &str) -> String {
+    pub(super) fn other(&mut self, scope: &[Source], ty: SqlType, reference: &Expr) -> Expr {
         let other = if self.chance(50) { self.reference(scope, ty) } else { None };
-        other.filter(|o| o != reference).unwrap_or_else(|| self.literal(ty).to_owned())
+        other.filter(|o| o != reference).unwrap_or_else(|| self.literal(ty))
     }
 
-    fn compare(&mut self, scope: &[Source]) -> Option<Predicate> {
+    fn compare(&mut self, scope: &[Source]) -> Option<Expr> {
         let (left, ty) = self.any(scope)?;
         let right = self.other(scope, ty, &left);
         let operator = match ty {
-            SqlType::Int => self.weighted(&[(38, "="), (12, "<>"), (12, "<"), (18, ">"), (10, "<="), (10, ">=")]),
-            SqlType::Boolean => self.weighted(&[(80, "="), (20, "<>")]),
-            _ => self.weighted(&[(75, "="), (25, "<>")]),
+            SqlType::Int => self.weighted(&[(38, Eq), (12, NotEq), (12, Lt), (18, Gt), (10, LtEq), (10, GtEq)]),
+            SqlType::Boolean => self.weighted(&[(80, Eq), (20, NotEq)]),
+            _ => self.weighted(&[(75, Eq), (25, NotEq)]),
         };
-        Some(Predicate::new(format!("{left} {operator} {right}"), Binding::Single))
+        Some(binary(left, operator, right))
     }
 
-    fn null_test(&mut self, scope: &[Source]) -> Option<Predicate> {
+    fn null_test(&mut self, scope: &[Source]) -> Option<Expr> {
         let source = pick(self.rng, scope).cloned()?;
         let mut types = source.types();
         types.push(SqlType::Int);
         let ty = pick(self.rng, &types).copied()?;
         let value = self.reference(&[source], ty)?;
-        let test = self.weighted(&[(50, "IS NULL"), (50, "IS NOT NULL")]);
-        Some(Predicate::new(format!("{value} {test}"), Binding::Single))
+        let test = self.weighted::<Test>(&[(50, Expr::IsNull), (50, Expr::IsNotNull)]);
+        Some(test(Box::new(value)))
     }
 
     // Subqueries.
 
-    fn subquery(&mut self) -> Predicate {
+    fn subquery(&mut self) -> Expr {
         match self.weighted(&[(44, 0), (34, 1), (22, 2)]) {
             0 => self.exists(),
             1 => self.in_subquery(),
@@ -220,86 +227,91 @@ impl Grammar<'_> {
         }
     }
 
-    /// The FROM and WHERE of a subquery, correlated in so many of a hundred draws.
-    fn inner(&mut self, correlated: u32) -> String {
+    /// A subquery without a select list, correlated in so many of a hundred draws.
+    fn inner(&mut self, correlated: u32) -> Select {
         let from = self.from(None, &[(82, 1), (18, 2)]);
         let correlation = if self.chance(correlated) { self.correlation() } else { None };
         let condition = if correlation.is_none() || self.chance(55) { Some(self.predicate(0)) } else { None };
-        match (correlation, condition) {
-            (Some(correlation), Some(condition)) => format!("{from} WHERE {correlation} AND {}", condition.tight()),
-            (Some(correlation), None) => format!("{from} WHERE {correlation}"),
-            (None, Some(condition)) if self.chance(80) => format!("{from} WHERE {}", condition.text),
-            _ => from,
-        }
+        let selection = match (correlation, condition) {
+            (Some(correlation), Some(condition)) => Some(binary(correlation, And, tight(condition))),
+            (None, Some(_)) if !self.chance(80) => None,
+            (correlation, condition) => correlation.or(condition),
+        };
+        Select { selection, ..tree::select(Vec::new(), from) }
     }
 
-    fn correlation(&mut self) -> Option<String> {
+    fn correlation(&mut self) -> Option<Expr> {
         let (inner, outer) = (self.scope(0), self.scope(1));
         if self.chance(10) {
             let (left, right) = (self.reference(&inner, SqlType::Int)?, self.reference(&outer, SqlType::Int)?);
-            return Some(format!("{left} {} {right}", self.weighted(&[(50, ">"), (50, "<")])));
+            return Some(binary(left, self.weighted(&[(50, Gt), (50, Lt)]), right));
         }
-        self.equality(&outer, &inner).map(|text| match text.split_once(" = ") {
-            // The inner side first, as a person would write.
-            Some((left, right)) if outer.iter().any(|s| left.starts_with(&format!("{}.", s.alias))) => {
-                format!("{right} = {left}")
-            }
-            _ => text,
-        })
+        let (left, right) = self.equality(&outer, &inner)?;
+        let of_outer = |expr: &Expr| match expr {
+            Expr::CompoundIdentifier(path) => outer.iter().any(|s| s.alias == path[0].value),
+            _ => false,
+        };
+        // The inner side first, as a person would write.
+        Some(equal(if of_outer(&left) { (right, left) } else { (left, right) }))
     }
 
-    fn exists(&mut self) -> Predicate {
+    fn exists(&mut self) -> Expr {
         self.spend();
         let body = self.scoped(|g| g.inner(80));
-        let (not, binding) = if self.chance(42) { ("NOT ", Binding::Single) } else { ("", Binding::Atom) };
-        Predicate::new(format!("{not}EXISTS (SELECT 1{body})"), binding)
+        Expr::Exists { negated: self.chance(42), subquery: returning(number(1), body) }
     }
 
-    fn in_subquery(&mut self) -> Predicate {
+    fn in_subquery(&mut self) -> Expr {
         self.spend();
         let preferred = self.comparable_type();
-        let (left, text) = self.scoped(|g| {
+        let (left, subquery) = self.scoped(|g| {
             let body = g.inner(22);
             let (inner, outer) = (g.scope(0), g.scope(1));
             let types = [preferred, SqlType::Int, SqlType::Text, SqlType::Boolean];
             let fits = |ty: &SqlType| g.has(&inner, *ty) && g.has(&outer, *ty);
             let ty = types.into_iter().find(fits).unwrap_or(preferred);
-            let mut value = |sources: &[Source]| g.reference(sources, ty).unwrap_or_else(|| g.literal(ty).to_owned());
-            (value(&outer), format!("SELECT {}{body}", value(&inner)))
+            let mut value = |sources: &[Source]| g.reference(sources, ty).unwrap_or_else(|| g.literal(ty));
+            (value(&outer), returning(value(&inner), body))
         });
-        let not = if self.chance(35) { "NOT " } else { "" };
-        Predicate::new(format!("{left} {not}IN ({text})"), Binding::Single)
+        Expr::InSubquery { expr: Box::new(left), negated: self.chance(35), subquery }
     }
 
     /// A subquery of one row, and its type.
-    pub(super) fn scalar(&mut self, ty: Option<SqlType>) -> (String, SqlType) {
+    pub(super) fn scalar(&mut self, ty: Option<SqlType>) -> (Expr, SqlType) {
         self.spend();
         self.scoped(|g| {
             let body = g.inner(72);
             let (aggregate, ty) = g.aggregate(ty);
-            (format!("(SELECT {aggregate}{body})"), ty)
+            (Expr::Subquery(returning(aggregate, body)), ty)
         })
     }
 
-    fn scalar_comparison(&mut self) -> Predicate {
+    fn scalar_comparison(&mut self) -> Expr {
         let scope = self.scope(0);
         if self.chance(65)
             && let Some((value, ty)) = self.any(&scope).filter(|(_, ty)| *ty != SqlType::Boolean)
         {
             let (scalar, of) = self.scalar(Some(ty));
-            let text = match ty {
+            return match ty {
                 // The subquery had no text and became a count.
-                _ if of != ty => format!("{scalar} > 0"),
-                SqlType::Int => format!("{value} {} {scalar}", self.weighted(&[(60, "="), (20, "<"), (20, ">=")])),
-                _ => format!("{value} = {scalar}"),
+                _ if of != ty => binary(scalar, Gt, number(0)),
+                SqlType::Int => binary(value, self.weighted(&[(60, Eq), (20, Lt), (20, GtEq)]), scalar),
+                _ => binary(value, Eq, scalar),
             };
-            return Predicate::new(text, Binding::Single);
         }
         let (scalar, ty) = self.scalar(None);
-        let text = match ty {
-            SqlType::Int => format!("{scalar} {}", self.weighted(&[(50, "> 0"), (25, "= 0"), (25, "= 1")])),
-            _ => format!("{scalar} IS NOT NULL"),
-        };
-        Predicate::new(text, Binding::Single)
+        match ty {
+            SqlType::Int => {
+                let (op, n) = self.weighted(&[(50, (Gt, 0)), (25, (Eq, 0)), (25, (Eq, 1))]);
+                binary(scalar, op, number(n))
+            }
+            _ => Expr::IsNotNull(Box::new(scalar)),
+        }
     }
+}
+
+/// A subquery of one column.
+fn returning(value: Expr, body: Select) -> Box<Query> {
+    let projection: Vec<SelectItem> = vec![tree::item(value, None)];
+    Box::new(tree::query(SetExpr::Select(Box::new(Select { projection, ..body }))))
 }

@@ -5,7 +5,7 @@
 
 use super::weighted;
 use crate::rng::{Rng, chance, pick};
-use crate::sql::schema::{Column, ForeignKey, Schema, Table};
+use crate::sql::schema::{Actions, Column, ForeignKey, Schema, Table};
 use crate::sql::types::SqlType;
 use rand::RngExt as _;
 
@@ -60,7 +60,12 @@ fn table(at: usize, before: &Schema, rng: &mut Rng) -> Table {
         // The last column, which is seldom a key of its own.
         let column = table.columns.len() - 1;
         table.columns[column].ty = before.tables[parent].columns[referred].ty;
-        table.foreign_keys.push(ForeignKey { columns: vec![column], table: parent, referred: vec![referred] });
+        table.foreign_keys.push(ForeignKey {
+            columns: vec![column],
+            table: parent,
+            referred: vec![referred],
+            actions: Actions::default(),
+        });
     }
     if chance(rng, 6) {
         let ints: Vec<&Column> = table.columns.iter().filter(|c| c.ty == SqlType::Int).collect();

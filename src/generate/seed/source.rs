@@ -2,21 +2,32 @@
 
 use super::body::Body;
 use super::grammar::{Grammar, Output, Source, comparable, fresh};
+use super::predicate::tight;
 use super::schema;
 use crate::rng::pick;
 use crate::sql::schema::Table;
+use crate::sql::tree::{self, binary, column};
 use crate::sql::types::SqlType;
 use rand::RngExt as _;
+use sqlparser::ast::{BinaryOperator, Expr, Join, JoinConstraint, JoinOperator, Query, TableFactor, TableWithJoins};
+
+/// Columns to be equal.
+pub(super) type Equality = (Expr, Expr);
+
+pub(super) fn equal((left, right): Equality) -> Expr {
+    binary(left, BinaryOperator::Eq, right)
+}
 
 impl Grammar<'_> {
     /// Draws a FROM clause into the innermost scope. The first table is `first`, if given.
-    pub(super) fn from(&mut self, first: Option<usize>, counts: &[(u32, usize)]) -> String {
+    pub(super) fn from(&mut self, first: Option<usize>, counts: &[(u32, usize)]) -> Vec<TableWithJoins> {
+        let alone = |relation| TableWithJoins { relation, joins: Vec::new() };
         let count = self.weighted(counts);
         let source = match first {
             Some(relation) => self.table(relation),
             None => self.source(),
         };
-        let mut text = format!(" FROM {source}");
+        let mut from = vec![alone(source)];
         for at in 1..count {
             if self.sources_left == 0 {
                 break;
@@ -24,31 +35,35 @@ impl Grammar<'_> {
             let left = self.scope(0);
             let source = self.source();
             let right = self.scope(0).split_off(left.len());
-            let (kind, outer) = self.weighted(&[
-                (54, ("JOIN", false)),
-                (25, ("LEFT JOIN", true)),
-                (9, ("RIGHT JOIN", true)),
-                (6, ("FULL JOIN", true)),
-                (6, ("CROSS JOIN", false)),
-                (5, (",", false)),
+            let kind = self.weighted(&[
+                (54, JoinKind::Inner),
+                (25, JoinKind::Outer(JoinOperator::Left)),
+                (9, JoinKind::Outer(JoinOperator::Right)),
+                (6, JoinKind::Outer(JoinOperator::FullOuter)),
+                (6, JoinKind::Cross),
+                (5, JoinKind::Comma),
             ]);
-            let kind = if outer && !self.spend() { "JOIN" } else { kind };
-            match kind {
+            let kind = if matches!(kind, JoinKind::Outer(_)) && !self.spend() { JoinKind::Inner } else { kind };
+            let on = match kind {
                 // A table after a comma is not visible in the conditions of joins, so a comma stands alone.
-                "," if count == 2 && at == 1 => text.extend([", ", &source]),
-                "CROSS JOIN" | "," => text.extend([" CROSS JOIN ", &source]),
-                _ => {
-                    let condition = self.join_condition(&left, &right);
-                    text.extend([" ", kind, " ", &source, " ON ", &condition]);
+                JoinKind::Comma if count == 2 && at == 1 => None,
+                JoinKind::Cross | JoinKind::Comma => Some(JoinOperator::CrossJoin(JoinConstraint::None)),
+                JoinKind::Inner => Some(JoinOperator::Join(self.join_condition(&left, &right))),
+                JoinKind::Outer(operator) => Some(operator(self.join_condition(&left, &right))),
+            };
+            match (on, from.last_mut()) {
+                (Some(join_operator), Some(table)) => {
+                    table.joins.push(Join { relation: source, global: false, join_operator });
                 }
+                _ => from.push(alone(source)),
             }
             self.note();
         }
-        text
+        from
     }
 
     /// Draws one source, adds it to the innermost scope and returns how it stands in FROM.
-    fn source(&mut self) -> String {
+    fn source(&mut self) -> TableFactor {
         let nested = self.has_room() && self.scopes.len() <= 2;
         let (derived, cte) = if nested { (11, 12) } else { (0, 0) };
         let again = if self.ctes.is_empty() { 0 } else { 45 };
@@ -70,20 +85,22 @@ impl Grammar<'_> {
             }
             Kind::Derived => {
                 self.spend();
-                let (text, columns) = self.closed();
+                let (query, columns) = self.closed();
                 let alias = self.derived_name();
-                self.add(Source { alias: alias.clone(), relation: None, columns });
-                format!("({text}) AS {alias}")
+                let factor = tree::derived(query, &alias);
+                self.add(Source { alias, relation: None, columns });
+                factor
             }
             Kind::Cte => {
                 self.spend();
-                let (text, columns) = self.closed();
+                let (query, columns) = self.closed();
                 let name = self.derived_name();
-                let kind = if self.chance(35) { "AS MATERIALIZED" } else { "AS" };
-                let source = Source { alias: name.clone(), relation: None, columns };
-                self.ctes.push((source.clone(), format!("{name} {kind} ({text})")));
+                let cte = tree::cte(&name, self.chance(35), query);
+                let factor = tree::table(&name, None);
+                let source = Source { alias: name, relation: None, columns };
+                self.ctes.push((source.clone(), cte));
                 self.add(source);
-                name
+                factor
             }
             Kind::CteAgain => {
                 let ctes: Vec<Source> = self.ctes.iter().map(|(source, _)| source.clone()).collect();
@@ -91,17 +108,17 @@ impl Grammar<'_> {
                 self.sources_left = self.sources_left.saturating_sub(1);
                 // Its own name will do, unless it is a source around here already.
                 let visible = self.scopes.iter().flatten().any(|s| s.alias == cte.alias);
-                let alias = if visible { self.alias() } else { cte.alias.clone() };
-                let text = if visible { format!("{} AS {alias}", cte.alias) } else { alias.clone() };
-                self.add(Source { alias, ..cte });
-                text
+                let alias = visible.then(|| self.alias());
+                let factor = tree::table(&cte.alias, alias.as_deref());
+                self.add(Source { alias: alias.unwrap_or_else(|| cte.alias.clone()), ..cte });
+                factor
             }
         }
     }
 
     /// A query for a derived table or common table expression: it sees nothing of what is around it, and names its
     /// columns.
-    fn closed(&mut self) -> (String, Vec<Output>) {
+    fn closed(&mut self) -> (Query, Vec<Output>) {
         // Three levels say that nothing is nested in it again.
         let around = std::mem::replace(&mut self.scopes, vec![Vec::new(); 3]);
         let in_use = std::mem::take(&mut self.in_use);
@@ -119,7 +136,7 @@ impl Grammar<'_> {
     }
 
     /// Adds a relation to the innermost scope, under an alias if its name is visible already.
-    fn table(&mut self, relation: usize) -> String {
+    fn table(&mut self, relation: usize) -> TableFactor {
         self.sources_left = self.sources_left.saturating_sub(1);
         if let Some(used) = self.used.get_mut(relation) {
             *used = true;
@@ -127,13 +144,10 @@ impl Grammar<'_> {
         let table = &self.relations[relation];
         let name = table.name.clone();
         let columns = table.columns.iter().map(|c| (c.name.clone(), c.ty)).collect();
-        if !self.in_use.contains(&name) {
-            self.add(Source { alias: name.clone(), relation: Some(relation), columns });
-            return name;
-        }
-        let alias = self.alias();
-        self.add(Source { alias: alias.clone(), relation: Some(relation), columns });
-        format!("{name} AS {alias}")
+        let alias = self.in_use.contains(&name).then(|| self.alias());
+        let factor = tree::table(&name, alias.as_deref());
+        self.add(Source { alias: alias.unwrap_or(name), relation: Some(relation), columns });
+        factor
     }
 
     /// One of the schema's tables: one that a foreign key ties to a table in scope, or a new one, or any.
@@ -178,20 +192,18 @@ impl Grammar<'_> {
     }
 
     /// An equality between the sides, often along a foreign key or a key, and sometimes more.
-    fn join_condition(&mut self, left: &[Source], right: &[Source]) -> String {
+    fn join_condition(&mut self, left: &[Source], right: &[Source]) -> JoinConstraint {
         let kind = self.weighted(&[(66, 0), (22, 1), (12, 2)]);
-        if kind == 2 {
-            return self.predicate(1).text;
-        }
-        match self.equality(left, right) {
+        let equality = if kind == 2 { None } else { self.equality(left, right).map(equal) };
+        JoinConstraint::On(match equality {
             Some(equality) if kind == 0 => equality,
-            Some(equality) => format!("{equality} AND {}", self.predicate(0).tight()),
-            None => self.predicate(0).text,
-        }
+            Some(equality) => binary(equality, BinaryOperator::And, tight(self.predicate(0))),
+            None => self.predicate(u32::from(kind == 2)),
+        })
     }
 
     /// An equality between a source of the one side and a source of the other.
-    pub(super) fn equality(&mut self, left: &[Source], right: &[Source]) -> Option<String> {
+    pub(super) fn equality(&mut self, left: &[Source], right: &[Source]) -> Option<Equality> {
         let keyed = self.keyed(left, right);
         if let Some(equality) = pick(self.rng, &keyed).cloned()
             && self.chance(60)
@@ -202,17 +214,17 @@ impl Grammar<'_> {
         let ty = [ty, SqlType::Int, SqlType::Text].into_iter().find(|&ty| self.has(left, ty) && self.has(right, ty))?;
         let l = self.reference(left, ty)?;
         let r = self.reference(right, ty)?;
-        Some(format!("{l} = {r}"))
+        Some((l, r))
     }
 
     /// The equalities along foreign keys, and along keys of a table met twice.
-    fn keyed(&self, left: &[Source], right: &[Source]) -> Vec<String> {
+    fn keyed(&self, left: &[Source], right: &[Source]) -> Vec<Equality> {
         let mut all = Vec::new();
         for (l, r) in left.iter().flat_map(|l| right.iter().map(move |r| (l, r))) {
             let (Some(a), Some(b)) = (l.relation, r.relation) else { continue };
             let comparable = |table: &Table, at: usize| comparable(table.columns[at].ty);
             let equal = |x: &Source, at: usize, y: &Source, to: usize| {
-                format!("{}.{} = {}.{}", x.alias, x.columns[at].0, y.alias, y.columns[to].0)
+                (column(&x.alias, &x.columns[at].0), column(&y.alias, &y.columns[to].0))
             };
             for (from, to, child, parent) in [(a, b, l, r), (b, a, r, l)] {
                 let table = &self.relations[from];
@@ -230,6 +242,15 @@ impl Grammar<'_> {
         }
         all
     }
+}
+
+/// How a table is joined to what stands before it.
+#[derive(Clone, Copy)]
+enum JoinKind {
+    Inner,
+    Outer(fn(JoinConstraint) -> JoinOperator),
+    Cross,
+    Comma,
 }
 
 /// What stands in FROM.

@@ -2,7 +2,9 @@
 
 use super::grammar::{Grammar, Placeholder, Source, comparable, fresh};
 use crate::rng::pick;
+use crate::sql::tree::{boolean, call, case, column, count_rows, null, number, text};
 use crate::sql::types::SqlType;
+use sqlparser::ast::Expr;
 
 impl Grammar<'_> {
     pub(super) fn placeholders_left(&self) -> usize {
@@ -22,19 +24,19 @@ impl Grammar<'_> {
     }
 
     /// A column or an expression placeholder of a type, if the sources have one.
-    pub(super) fn reference(&mut self, sources: &[Source], ty: SqlType) -> Option<String> {
-        let columns: Vec<String> = sources
+    pub(super) fn reference(&mut self, sources: &[Source], ty: SqlType) -> Option<Expr> {
+        let columns: Vec<(&str, &str)> = sources
             .iter()
-            .flat_map(|s| s.columns.iter().filter(|c| c.1 == ty).map(move |c| format!("{}.{}", s.alias, c.0)))
+            .flat_map(|s| s.columns.iter().filter(|c| c.1 == ty).map(|c| (s.alias.as_str(), c.0.as_str())))
             .collect();
         let percent = if ty == SqlType::Boolean { 85 } else { 27 };
         let wanted = columns.is_empty() || self.chance(percent);
         let placeholder = if wanted { self.placeholder(sources, ty) } else { None };
-        placeholder.or_else(|| pick(self.rng, &columns).cloned())
+        placeholder.or_else(|| pick(self.rng, &columns).map(|(alias, name)| column(alias, name)))
     }
 
     /// An expression placeholder over one of the sources: one that is known, or a new one.
-    fn placeholder(&mut self, sources: &[Source], ty: SqlType) -> Option<String> {
+    fn placeholder(&mut self, sources: &[Source], ty: SqlType) -> Option<Expr> {
         if !comparable(ty) {
             return None;
         }
@@ -46,29 +48,29 @@ impl Grammar<'_> {
         if let Some(name) = &known
             && (!self.may_make(ty) || self.chance(35))
         {
-            return Some(format!("{alias}.{name}"));
+            return Some(column(alias, name));
         }
         if !self.may_make(ty) {
             return None;
         }
         let taken: Vec<String> = self.placeholders.iter().map(|p| p.name.clone()).collect();
         let name = fresh(&self.relations, &taken, "p", 1);
-        let text = format!("{alias}.{name}");
+        let placeholder = column(alias, &name);
         self.placeholders.push(Placeholder { name, relation, ty });
-        Some(text)
+        Some(placeholder)
     }
 
     /// A literal of a type.
-    pub(super) fn literal(&mut self, ty: SqlType) -> &'static str {
+    pub(super) fn literal(&mut self, ty: SqlType) -> Expr {
         match ty {
-            SqlType::Text => self.weighted(&[(60, "'a'"), (40, "'b'")]),
-            SqlType::Boolean => self.weighted(&[(60, "TRUE"), (40, "FALSE")]),
-            SqlType::Int | SqlType::Real | SqlType::Blob => self.weighted(&[(40, "0"), (40, "1"), (20, "2")]),
+            SqlType::Text => text(self.weighted(&[(60, "a"), (40, "b")])),
+            SqlType::Boolean => boolean(self.weighted(&[(60, true), (40, false)])),
+            SqlType::Int | SqlType::Real | SqlType::Blob => number(self.weighted(&[(40, 0), (40, 1), (20, 2)])),
         }
     }
 
     /// A value of a type for a select list, if the scope has one: a reference, or an expression over some.
-    pub(super) fn value(&mut self, ty: SqlType) -> Option<String> {
+    pub(super) fn value(&mut self, ty: SqlType) -> Option<Expr> {
         let scope = self.scope(0);
         let reference = self.reference(&scope, ty)?;
         if !comparable(ty) {
@@ -76,14 +78,13 @@ impl Grammar<'_> {
         }
         Some(match self.weighted(&[(86, 0), (6, 1), (8, 2)]) {
             1 if self.spend() => {
-                let other = if self.chance(50) { self.reference(&scope, ty) } else { None };
-                let other = other.filter(|o| *o != reference).unwrap_or_else(|| self.literal(ty).to_owned());
-                format!("COALESCE({reference}, {other})")
+                let other = self.other(&scope, ty, &reference);
+                call("COALESCE", false, vec![reference, other])
             }
             2 if self.spend() => {
-                let condition = self.predicate(0).text;
-                let other = if self.chance(50) { self.literal(ty).to_owned() } else { "NULL".to_owned() };
-                format!("CASE WHEN {condition} THEN {reference} ELSE {other} END")
+                let condition = self.predicate(0);
+                let other = if self.chance(50) { self.literal(ty) } else { null() };
+                case(condition, reference, Some(other))
             }
             _ => reference,
         })
@@ -99,44 +100,42 @@ impl Grammar<'_> {
     }
 
     /// An aggregate over the innermost scope, of a type if one is wanted, with its type.
-    pub(super) fn aggregate(&mut self, ty: Option<SqlType>) -> (String, SqlType) {
+    pub(super) fn aggregate(&mut self, ty: Option<SqlType>) -> (Expr, SqlType) {
         let scope = self.scope(0);
         let any = [SqlType::Int, SqlType::Int, SqlType::Text, SqlType::Boolean];
         let of = pick(self.rng, &any).copied().unwrap_or(SqlType::Int);
         let ordered = ty.unwrap_or(if self.chance(70) { SqlType::Int } else { SqlType::Text });
-        let count = |text: String| (text, SqlType::Int);
+        let int = |name: &str, distinct: bool, argument: Expr| (call(name, distinct, vec![argument]), SqlType::Int);
         if ty.is_none_or(|ty| ty == SqlType::Int) {
             match self.weighted(&[(24, 0), (14, 1), (14, 2), (16, 3), (10, 4), (6, 5), (26, 6)]) {
                 1 => {
                     if let Some(value) = self.reference(&scope, of) {
-                        return count(format!("COUNT({value})"));
+                        return int("COUNT", false, value);
                     }
                 }
                 2 => {
                     if let Some(value) = self.reference(&scope, of) {
-                        return count(format!("COUNT(DISTINCT {value})"));
+                        return int("COUNT", true, value);
                     }
                 }
                 3 => {
                     if let Some(value) = self.reference(&scope, SqlType::Int) {
-                        return count(format!("SUM({value})"));
+                        return int("SUM", false, value);
                     }
                 }
                 4 if self.spend() => {
-                    let condition = self.flag().text;
-                    return count(format!("SUM(CASE WHEN {condition} THEN 1 ELSE 0 END)"));
+                    return int("SUM", false, case(self.flag(), number(1), Some(number(0))));
                 }
                 5 if self.spend() => {
-                    let condition = self.flag().text;
-                    return count(format!("COUNT(CASE WHEN {condition} THEN 1 END)"));
+                    return int("COUNT", false, case(self.flag(), number(1), None));
                 }
                 6 => {}
-                _ => return count("COUNT(*)".to_owned()),
+                _ => return (count_rows(), SqlType::Int),
             }
         }
         match self.reference(&scope, ordered) {
-            Some(value) => (format!("{}({value})", self.weighted(&[(50, "MIN"), (50, "MAX")])), ordered),
-            None => count("COUNT(*)".to_owned()),
+            Some(value) => (call(self.weighted(&[(50, "MIN"), (50, "MAX")]), false, vec![value]), ordered),
+            None => (count_rows(), SqlType::Int),
         }
     }
 }

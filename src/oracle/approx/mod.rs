@@ -6,6 +6,7 @@
 //! where a mutation wants a condition of its own, that is one more placeholder. So whether a mutation is right is a question
 //! about queries over tables with some more columns, which the reference evaluator answers in the tests of this module.
 
+mod contents;
 mod mutators;
 #[cfg(test)]
 mod tests;
@@ -13,16 +14,17 @@ mod walk;
 
 use super::caq::{CaqDatabase, CaqOracle};
 use super::{Accepts, Case, Folded, Oracle, Registration, Setting, SharedCase, TestDatabase, Use};
-use crate::caq::class::{ClassText, MemberText, OracleClass, read_names};
+use crate::caq::class::{ClassText, Member, MemberText, OracleClass, read_names};
 use crate::caq::names::Names;
+use crate::caq::query::Caq;
 use crate::config::matches_glob;
 use crate::generate::Capabilities;
-use crate::generate::seed::{Generator, Options};
+use crate::generate::seed::{Generator, Options, Seed};
 use crate::program::{Assumption, Change, Program, Relation, Step, Trend};
 use crate::rng::{Rng, chance, pick};
-use crate::sql::lex::tokens;
 use crate::sql::print::{parse_query, print_query};
 use crate::sql::profile::Profile;
+use contents::{Contents, Feature};
 use mutators::Mutation;
 use prover::ir::Assumption as Granted;
 use prover::lower;
@@ -60,19 +62,6 @@ const DRAWINGS: usize = 16;
 /// Drawings of a query until one has a form.
 const QUERIES: usize = 24;
 
-/// What queries may have and not every target takes, each with a query that shows it. That a target runs a query does not
-/// show that it takes it: to MySQL, which has no FULL JOIN, `t1 FULL JOIN t2` is an inner join of a table called FULL.
-const PHRASES: [(&str, &str); 8] = [
-    (" FULL JOIN ", "SELECT x.a FROM (SELECT 1 AS a) AS x FULL JOIN (SELECT 1 AS a) AS y ON x.a = y.a"),
-    (" RIGHT JOIN ", "SELECT x.a FROM (SELECT 1 AS a) AS x RIGHT JOIN (SELECT 1 AS a) AS y ON x.a = y.a"),
-    (" FILTER ", "SELECT COUNT(*) FILTER (WHERE TRUE)"),
-    (" DISTINCT FROM ", "SELECT 1 IS NOT DISTINCT FROM 2"),
-    (" MATERIALIZED ", "WITH x AS MATERIALIZED (SELECT 1 AS a) SELECT x.a FROM x"),
-    ("(VALUES ", "SELECT x.a FROM (VALUES (1)) AS x(a)"),
-    (" INTERSECT ", "SELECT 1 INTERSECT SELECT 1"),
-    (" EXCEPT ", "SELECT 1 EXCEPT SELECT 2"),
-];
-
 /// What a dialect need not guarantee, because both queries do the same: an error voids the case, and what is rounded is
 /// rounded alike. Averages are compared only where a mutator bounds them.
 const GRANTED: [Granted; 4] =
@@ -80,13 +69,14 @@ const GRANTED: [Granted; 4] =
 
 /// A query without forms, with which nothing is compared: what is left where no drawing succeeded.
 fn without_forms() -> Option<(String, OracleClass, Vec<Form>)> {
-    let source = Source {
-        name: GENERATED.to_owned(),
+    let caq = Caq {
         schema: "CREATE TABLE t1(c0 INT)".to_owned(),
         placeholders: [("p1".to_owned(), "Expr(t1: BOOLEAN)".to_owned())].into(),
         sql: "SELECT t1.c0 FROM t1 WHERE t1.p1".to_owned(),
     };
-    let (_, names) = read_names(&source.schema, &source.placeholders).ok()?;
+    let query = parse_query(&caq.sql).ok()?;
+    let source = Source::new(GENERATED, caq, query);
+    let (_, names) = read_names(&source.caq.schema, &source.caq.placeholders).ok()?;
     Some((GENERATED.to_owned(), class(&source, &names, &[])?, Vec::new()))
 }
 
@@ -94,14 +84,35 @@ fn without_forms() -> Option<(String, OracleClass, Vec<Form>)> {
 struct Source {
     /// The class.
     name: String,
-    schema: String,
-    placeholders: BTreeMap<String, String>,
-    sql: String,
+    caq: Caq,
+    /// Its query.
+    query: Query,
+    contents: Contents,
+}
+
+impl Source {
+    fn new(name: &str, caq: Caq, mut query: Query) -> Self {
+        let contents = Contents::of(&mut query);
+        Self { name: name.to_owned(), caq, query, contents }
+    }
+
+    /// A member of a class.
+    fn member(class: &OracleClass, member: &Member) -> Option<Self> {
+        let (schema, placeholders) = (class.ddl.clone(), class.constraints.clone());
+        let query = parse_query(&member.sql).ok()?;
+        Some(Self::new(&class.name, Caq { schema, placeholders, sql: member.sql.clone() }, query))
+    }
+
+    /// Whether it has something that a target does not take.
+    fn has_any(&self, refused: &BTreeSet<Feature>) -> bool {
+        !self.contents.features.is_disjoint(refused)
+    }
 }
 
 /// A mutated form of a query.
 struct Form {
     sql: String,
+    contents: Contents,
     relation: Relation,
     /// Whether the relation goes from it to the query, rather than from the query to it.
     swapped: bool,
@@ -124,12 +135,12 @@ struct Approx {
     takes: Takes,
     profile: Arc<Profile>,
     capabilities: Arc<Capabilities>,
-    /// Members of the catalogue that have a form, by class.
-    members: BTreeMap<String, Vec<Arc<Source>>>,
+    /// The classes of which some member has a form, with their places among those that the queries are from.
+    classes: BTreeMap<String, usize>,
     /// Makes queries, if they are wanted.
     generator: Option<Generator>,
     /// What queries must not have.
-    refused: Vec<&'static str>,
+    refused: BTreeSet<Feature>,
     unused: BTreeMap<String, String>,
 }
 
@@ -137,60 +148,51 @@ impl Approx {
     fn new(setting: Setting, accepts: Accepts) -> Self {
         let Setting { capabilities, patterns, .. } = &setting;
         let (capabilities, profile) = (capabilities.clone(), capabilities.profile.clone());
-        let refuses = |(_, sql): &&(&str, &str)| accepts(&[], sql).is_err();
-        let refused: Vec<&str> = PHRASES.iter().filter(refuses).map(|(phrase, _)| *phrase).collect();
-        let takes = |phrase: &str| !refused.contains(&phrase);
-        let takes = Takes { right_join: takes(" RIGHT JOIN "), full_join: takes(" FULL JOIN ") };
+        let refuses = |(_, sql): &(Feature, &str)| accepts(&[], sql).is_err();
+        let refused: BTreeSet<Feature> = Feature::PROBES.into_iter().filter(refuses).map(|probe| probe.0).collect();
+        let takes = |feature| !refused.contains(&feature);
+        let takes = Takes { right_join: takes(Feature::RightJoin), full_join: takes(Feature::FullJoin) };
         let generated =
             patterns.is_empty() && !setting.brought || patterns.iter().any(|pattern| matches_glob(pattern, GENERATED));
         let generator = if generated { Generator::new(0, &Options::default()).ok() } else { None };
         let queries = CaqOracle::new(setting, accepts);
         let mut unused = queries.unused().clone();
-        let mut members: BTreeMap<String, Vec<Arc<Source>>> = BTreeMap::new();
-        for (class, positions) in queries.usable() {
-            let source = |at: &usize| Source {
-                name: class.name.clone(),
-                schema: class.ddl.clone(),
-                placeholders: class.constraints.clone(),
-                sql: class.members[*at].sql.clone(),
-            };
-            let with_forms = positions
-                .iter()
-                .map(source)
-                .filter(|source| !has_any(&source.sql, &refused) && has_form(source, &class.names, takes));
-            let with_forms: Vec<Arc<Source>> = with_forms.map(Arc::new).collect();
-            if with_forms.is_empty() {
-                unused.insert(class.name.clone(), "no mutation of its queries has a known direction".to_owned());
+        let mut classes: BTreeMap<String, usize> = BTreeMap::new();
+        for (place, (class, positions)) in queries.usable().enumerate() {
+            // One is enough: every process asks this of every class.
+            let mut sources = positions.iter().filter_map(|at| Source::member(class, &class.members[*at]));
+            if sources.any(|source| !source.has_any(&refused) && has_form(&source.query, &class.names, takes)) {
+                classes.insert(class.name.clone(), place);
             } else {
-                members.insert(class.name.clone(), with_forms);
+                unused.insert(class.name.clone(), "no mutation of its queries has a known direction".to_owned());
             }
         }
-        Self { queries, takes, profile, capabilities, members, generator, refused, unused }
+        Self { queries, takes, profile, capabilities, classes, generator, refused, unused }
     }
 
     /// A query.
-    fn source(&self, rng: &mut Rng) -> Option<Arc<Source>> {
-        if let Some(generator) = &self.generator
-            && (chance(rng, GENERATED_PERCENT) || self.members.is_empty())
-        {
-            let caq = generator.seed(rng.random());
-            let (schema, placeholders, sql) = (caq.schema, caq.placeholders, caq.sql);
-            if has_any(&sql, &self.refused) {
-                return None;
+    fn source(&self, rng: &mut Rng) -> Option<Source> {
+        let source = match &self.generator {
+            Some(generator) if chance(rng, GENERATED_PERCENT) || self.classes.is_empty() => {
+                let Seed { caq, query, .. } = generator.seed(rng.random());
+                Source::new(GENERATED, caq, query)
             }
-            return Some(Arc::new(Source { name: GENERATED.to_owned(), schema, placeholders, sql }));
-        }
-        let class = self.members.values().nth(rng.random_range(0..self.members.len().max(1)))?;
-        pick(rng, class).cloned()
+            _ => {
+                let place = self.classes.values().nth(rng.random_range(0..self.classes.len().max(1)))?;
+                let (class, positions) = self.queries.usable().nth(*place)?;
+                Source::member(class, &class.members[*pick(rng, positions)?])?
+            }
+        };
+        (!source.has_any(&self.refused)).then_some(source)
     }
 
     /// Forms of a query, with the query as a class.
     fn forms(&self, source: &Source, rng: &mut Rng) -> Option<(OracleClass, Vec<Form>)> {
-        let (_, names) = read_names(&source.schema, &source.placeholders).ok()?;
+        let (_, names) = read_names(&source.caq.schema, &source.caq.placeholders).ok()?;
         if names.relations.iter().any(|table| self.capabilities.enforced.lacks(table).is_some()) {
             return None;
         }
-        let query = parse_query(&source.sql).ok()?;
+        let Source { query, .. } = source;
         let sites = mutate(&mut query.clone(), &names, self.takes, Vec::new())?.sites;
         let mut forms: Vec<Form> = Vec::new();
         for _ in 0..DRAWINGS {
@@ -199,9 +201,10 @@ impl Approx {
             }
             let count = *pick(rng, &[1, 1, 1, 2, 2, 3]).unwrap_or(&1);
             let chosen = (0..count).map(|_| rng.random_range(0..sites)).collect();
-            if let Some(form) = form(&query, &names, self.takes, chosen)
+            if let Some(form) = form(query, &names, self.takes, chosen)
                 && forms.iter().all(|other| other.sql != form.sql)
-                && class(source, &names, &[&form]).is_some_and(|class| means_the_same(&class, &self.profile))
+                && class(source, &names, &[&form])
+                    .is_some_and(|class| means_the_same(&class, source, &form, &self.profile))
             {
                 forms.push(form);
             }
@@ -217,8 +220,8 @@ fn form(query: &Query, names: &Names, takes: Takes, chosen: Vec<usize>) -> Optio
     let walked = mutate(&mut query, names, takes, chosen)?;
     let (relation, swapped) = relation(&walked.rows)?;
     let sql = print_query(&query).ok()?;
-    let (mutations, introduced) = (walked.made, walked.introduced);
-    (!mutations.is_empty()).then_some(Form { sql, relation, swapped, mutations, introduced })
+    let (mutations, introduced, contents) = (walked.made, walked.introduced, Contents::of(&mut query));
+    (!mutations.is_empty()).then_some(Form { sql, contents, relation, swapped, mutations, introduced })
 }
 
 /// What must hold between the results, and whether it goes from the second to the first. `None` where nothing is known.
@@ -239,66 +242,55 @@ fn relation(rows: &Rows) -> Option<(Relation, bool)> {
     Some((relation, swapped))
 }
 
-/// Whether a query has one of these phrases.
-fn has_any(sql: &str, phrases: &[&str]) -> bool {
-    let sql = sql.to_ascii_uppercase().replace(" OUTER JOIN ", " JOIN ");
-    phrases.iter().any(|phrase| sql.contains(phrase))
-}
-
 /// Whether some mutation of a query has a direction.
-fn has_form(source: &Source, names: &Names, takes: Takes) -> bool {
-    let Ok(query) = parse_query(&source.sql) else { return false };
+fn has_form(query: &Query, names: &Names, takes: Takes) -> bool {
     let Some(walked) = mutate(&mut query.clone(), names, takes, Vec::new()) else { return false };
-    (0..walked.sites).any(|site| form(&query, names, takes, vec![site]).is_some())
+    (0..walked.sites).any(|site| form(query, names, takes, vec![site]).is_some())
 }
 
 /// A query and forms of it as a class, of which only the placeholders and demands count.
 fn class(source: &Source, names: &Names, forms: &[&Form]) -> Option<OracleClass> {
-    let mut placeholders = source.placeholders.clone();
+    let mut placeholders = source.caq.placeholders.clone();
     for relation in forms.iter().flat_map(|form| &form.introduced) {
         placeholders.insert(introduced(*relation), format!("Expr({}: BOOLEAN)", names.relations[*relation].name));
     }
-    let queries = || std::iter::once(source.sql.as_str()).chain(forms.iter().map(|form| form.sql.as_str()));
-    let mut words = BTreeSet::new();
-    for query in queries() {
-        words.extend(tokens(query).ok()?.iter().map(|token| token.text().to_ascii_lowercase()));
-    }
     // A class has no placeholder that its members do not use, as those that only other members of its use.
-    let is_used = |name: &str| words.contains(&name.to_ascii_lowercase());
-    placeholders.retain(|name, constraint| constraint.starts_with("Table(") || is_used(name));
+    let used = || std::iter::once(&source.contents).chain(forms.iter().map(|form| &form.contents)).map(|c| &c.names);
+    let is_table = |constraint: &str| constraint.starts_with("Table(");
+    placeholders.retain(|name, constraint| is_table(constraint) || used().any(|names| names.has_column(name)));
     let over: Vec<String> = placeholders.values().cloned().collect();
     placeholders.retain(|name, constraint| {
-        !constraint.starts_with("Table(")
-            || is_used(name)
+        !is_table(constraint)
+            || used().any(|names| names.has_table(name))
             || over.iter().any(|c| c.starts_with(&format!("Expr({name}:")))
     });
-    let members = queries().chain(forms.is_empty().then_some(source.sql.as_str()));
+    let queries = std::iter::once(&source.caq.sql).chain(forms.iter().map(|form| &form.sql));
+    let members = queries.chain(forms.is_empty().then_some(&source.caq.sql));
     let text = ClassText {
         // Another name than that of the class whose placeholders it has some of.
         name: format!("{NAME} {}", source.name),
         origin: String::new(),
         about: String::new(),
-        schema: source.schema.clone(),
+        schema: source.caq.schema.clone(),
         placeholders,
-        members: members.map(|sql| MemberText::Sql(sql.to_owned())).collect(),
+        members: members.cloned().map(MemberText::Sql).collect(),
         dialects: Vec::new(),
         assumes: Vec::new(),
     };
     OracleClass::new(NAME, text).ok()
 }
 
-/// Whether the queries of a class mean on the target what they mean to the evaluator, so that what was checked there holds
-/// here.
-fn means_the_same(class: &OracleClass, profile: &Profile) -> bool {
+/// Whether a query and a form of it, with their class, mean on the target what they mean to the evaluator, so that what was
+/// checked there holds here.
+fn means_the_same(class: &OracleClass, source: &Source, form: &Form, profile: &Profile) -> bool {
     let Ok(schema) = lower::schema(&class.ddl, &class.constraints) else { return false };
     let guaranteed = profile.guarantees_for(class.divides());
-    let known = |sql: &str| {
-        let windows = tokens(sql).is_ok_and(|tokens| tokens.iter().any(|token| token.is_word("over")));
+    let known = |sql: &str, windows: bool| {
         lower::query(&schema, sql).is_ok_and(|query| {
             query.assumptions.iter().all(|a| guaranteed.contains(a) || (!windows && GRANTED.contains(a)))
         })
     };
-    class.members.iter().all(|member| known(&member.sql))
+    known(&source.caq.sql, source.contents.windows) && known(&form.sql, form.contents.windows)
 }
 
 impl Oracle for Approx {
@@ -313,7 +305,7 @@ impl Oracle for Approx {
 
     fn classes(&self) -> Vec<&str> {
         let generated = self.generator.as_ref().map(|_| GENERATED);
-        self.members.keys().map(String::as_str).chain(generated).collect()
+        self.classes.keys().map(String::as_str).chain(generated).collect()
     }
 
     fn unused(&self) -> &BTreeMap<String, String> {

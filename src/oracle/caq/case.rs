@@ -97,6 +97,10 @@ impl<'a> Case<'a> for CaqCase<'a> {
         self.on.simpler(&self.class.class, part, &self.fills[part]).into_iter().map(with).collect()
     }
 
+    fn left_out(&self, part: usize) -> usize {
+        self.on.left_out(&self.class.class, part, &self.fills[part])
+    }
+
     fn pairs(&self) -> Vec<SharedCase<'a>> {
         let of_class = |at: &usize| match self.members.iter().find(|(own, _)| own == at) {
             Some(own) => Some(own.clone()),
@@ -159,6 +163,15 @@ impl<'a> Case<'a> for CaqCase<'a> {
         };
         let [first, second] = [*one, *other].map(|at| written_out(class, at));
         simpler_pairs(&first, &second, REWORDED_MAX).into_iter().filter_map(with).collect()
+    }
+
+    fn rewordings_left_out(&self) -> usize {
+        let [(one, _), (other, _)] = self.members.as_slice() else { return 0 };
+        if one == other {
+            return 0;
+        }
+        let [first, second] = [*one, *other].map(|at| written_out(&self.class.class, at));
+        simpler_pairs(&first, &second, usize::MAX).len().saturating_sub(REWORDED_MAX)
     }
 
     fn folded(&self, part: usize) -> Option<Folded<'a>> {

@@ -2,6 +2,7 @@
 
 mod case;
 
+use super::shrink::shorter;
 use super::{Accepts, Oracle, Registration, Setting, SharedCase, TestDatabase};
 use crate::caq::class::OracleClass;
 use crate::caq::instantiation::{Instantiation, TableInstantiation};
@@ -42,6 +43,9 @@ const TABLES_TRIED: u64 = 8;
 
 /// Depth of generated expressions, at most.
 const DEPTH_MAX: usize = 3;
+
+/// Shorter forms of a snippet that are tried at a time while a case is made smaller.
+const SHORTER_MAX: usize = 80;
 
 /// Tries to find a filling that uses a column where a constant would change the query's meaning.
 const CONSTANT_ATTEMPTS: usize = 8;
@@ -400,6 +404,22 @@ impl CaqDatabase<'_> {
         fills.find(|(of, _)| *of == fill)?.1.as_ref()
     }
 
+    /// How many of the following a limit leaves out.
+    fn left_out(&self, class: &OracleClass, placeholder: usize, fill: &Instantiation) -> usize {
+        let all = match (&class.names.placeholders[placeholder].kind, fill) {
+            (PlaceholderKind::Table { relation }, Instantiation::Table(fill))
+                if self.origin(*relation, fill).is_none() =>
+            {
+                fill.smaller(usize::MAX).len()
+            }
+            (_, Instantiation::Snippet { snippet, .. }) if !snippet.has_subquery => {
+                shorter(&snippet.sql, usize::MAX).len()
+            }
+            _ => 0,
+        };
+        all.saturating_sub(SHORTER_MAX)
+    }
+
     /// Simpler fillings of a placeholder that keep the constraints that can be seen without an engine.
     fn simpler(&self, class: &OracleClass, placeholder: usize, fill: &Instantiation) -> Vec<Instantiation> {
         let names = &class.names;
@@ -410,7 +430,10 @@ impl CaqDatabase<'_> {
                 if plain.first().is_some_and(|f| simple(&f)) {
                     return Vec::new();
                 }
-                plain.iter().take(1).cloned().map(Instantiation::Table).collect()
+                // What a table snippet rests on was seen of it as it is.
+                let smaller =
+                    if self.origin(*relation, fill).is_none() { fill.smaller(SHORTER_MAX) } else { Vec::new() };
+                plain.iter().take(1).cloned().chain(smaller).map(Instantiation::Table).collect()
             }
             (PlaceholderKind::Expr { relation, ty }, fill) => {
                 let demand = class.demands[placeholder];
@@ -436,10 +459,40 @@ impl CaqDatabase<'_> {
                     Node::Column { .. } => false,
                 };
                 simpler.retain(|node| meets(node, demand) && typed(node));
-                simpler.into_iter().map(Instantiation::Generated).collect()
+                let mut simpler: Vec<Instantiation> = simpler.into_iter().map(Instantiation::Generated).collect();
+                if let Instantiation::Snippet { snippet, columns, table } = fill {
+                    let shorter = self.shorter(snippet, columns).into_iter();
+                    let shorter = shorter.filter(|(snippet, _)| snippet_meets(snippet, demand, class));
+                    simpler.extend(shorter.map(|(snippet, columns)| Instantiation::Snippet {
+                        snippet: Arc::new(snippet),
+                        columns,
+                        table: table.clone(),
+                    }));
+                }
+                simpler
             }
             (PlaceholderKind::Table { .. }, _) => Vec::new(),
         }
+    }
+}
+
+impl CaqDatabase<'_> {
+    /// Shorter forms of a snippet, with the columns that stand for its own. What the snippet was seen to be is asked of them
+    /// again, as of every filling of a case that fails. A subquery is not cut: which of several rows it gives is nobody's.
+    fn shorter(&self, snippet: &Snippet, columns: &[Arc<str>]) -> Vec<(Snippet, Vec<Arc<str>>)> {
+        if snippet.has_subquery {
+            return Vec::new();
+        }
+        let read = |text: &String| {
+            let mut shorter = Snippet::parse(text, self.profile()).ok()?;
+            (shorter.ty, shorter.boolean_valued) = (snippet.ty, snippet.boolean_valued);
+            (shorter.null_preserving, shorter.may_fail) = (snippet.null_preserving, snippet.may_fail);
+            (shorter.made_of, shorter.calls) = (snippet.made_of.clone(), snippet.calls.clone());
+            let of = |name: &str| columns.get(snippet.columns.iter().position(|(own, _)| own == name)?).cloned();
+            let columns: Option<Vec<Arc<str>>> = shorter.columns.iter().map(|(name, _)| of(name)).collect();
+            Some((shorter, columns?))
+        };
+        shorter(&snippet.sql, SHORTER_MAX).iter().filter_map(read).collect()
     }
 }
 

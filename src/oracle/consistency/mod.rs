@@ -302,6 +302,10 @@ impl<'a> Case<'a> for ConsistencyCase<'a> {
         shrink::shorter(&self.snippet.sql, SHORTER_MAX).iter().filter_map(of).collect()
     }
 
+    fn left_out(&self, _part: usize) -> usize {
+        shrink::shorter(&self.snippet.sql, usize::MAX).len().saturating_sub(SHORTER_MAX)
+    }
+
     fn context(&self, step: &Step) -> Option<&str> {
         Some(context(step.member).name)
     }

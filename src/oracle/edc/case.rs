@@ -177,6 +177,10 @@ impl<'a> Case<'a> for EdcCase<'a> {
         smaller.into_iter().map(|case| Rc::new(case) as SharedCase<'a>).collect()
     }
 
+    fn left_out(&self, part: usize) -> usize {
+        if part == 0 { 0 } else { self.operation.left_out() }
+    }
+
     fn context(&self, step: &Step) -> Option<&str> {
         CONTEXTS.get(step.member).copied()
     }

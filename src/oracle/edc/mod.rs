@@ -399,28 +399,13 @@ impl TestDatabase for EdcDatabase<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::profile;
-    use crate::generate::{Corpus, Enforced};
+    use crate::oracle::test_setting;
     use crate::program::Expected;
-    use crate::sql::types::Value;
 
     /// The oracle for a target that takes everything.
     pub(super) fn oracle(dialect: &str) -> Edc {
-        let enforced = Enforced { not_null: true, keys: true, checks: true, foreign_keys: true };
-        let rows = |_: &str| Some(vec![vec![Value::Int(1)]]);
-        let profile = profile(dialect).expect("shipped");
-        let mut capabilities = Capabilities::probe(profile, Corpus::default(), enforced, rows);
         let sum = |argument: &str| Function { name: "sum".to_owned(), arguments: vec![argument.to_owned()] };
-        capabilities.aggregates = vec![sum("#ANY"), sum("#REAL")];
-        let setting = Setting {
-            capabilities: Arc::new(capabilities),
-            catalogue: &[],
-            brought: false,
-            assumed: false,
-            patterns: &[],
-            snippet_percent: 0,
-            may_fail_percent: 0,
-        };
+        let setting = test_setting(dialect, |capabilities| capabilities.aggregates = vec![sum("#ANY"), sum("#REAL")]);
         Edc::new(setting, &mut |_, _| Ok(()))
     }
 

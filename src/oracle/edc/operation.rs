@@ -302,6 +302,14 @@ impl Operation {
         }
     }
 
+    /// How many smaller ones a limit leaves out.
+    pub(super) fn left_out(&self) -> usize {
+        match self {
+            Self::Scalar(snippet) => shrink::shorter(&snippet.sql, usize::MAX).len().saturating_sub(SHORTER_MAX),
+            Self::Aggregate(_) | Self::Window(_) => 0,
+        }
+    }
+
     /// Smaller ones, the most promising first.
     pub(super) fn smaller(&self, oracle: &Edc) -> Vec<Self> {
         match self {

@@ -1,5 +1,6 @@
 //! A statement that changes a table, and the query for the table's next state.
 
+use super::clauses::Clause;
 use super::{Kind, StateDatabase};
 use crate::caq::node::{Node, plain_literals};
 use crate::generate::ColumnInfo;
@@ -76,8 +77,12 @@ pub(super) struct Change<'a> {
     pub(super) deletes: bool,
     /// The column that the joined rows' key is compared with.
     pub(super) key: Option<Target>,
+    /// What is done to rows with the same keys, where several clauses say it.
+    pub(super) clauses: Vec<Clause>,
     /// Whether the query for the next state reads changed and other rows by themselves.
     pub(super) split: bool,
+    /// Whether texts are for the reference evaluator.
+    pub(super) evaluated: bool,
 }
 
 /// The text of an expression.
@@ -95,6 +100,19 @@ fn not_true(condition: &str) -> String {
 impl<'a> Change<'a> {
     pub(super) fn profile(&self) -> &'a Profile {
         self.on.oracle.profile()
+    }
+
+    /// An expression of exactly a column's type: a dialect may write it as no other does.
+    pub(super) fn cast(&self, expression: &str, ty: SqlType) -> String {
+        let name = match ty {
+            _ if !self.evaluated => return self.profile().cast(expression, ty),
+            SqlType::Int => "BIGINT",
+            SqlType::Text => "TEXT",
+            SqlType::Boolean => "BOOLEAN",
+            SqlType::Real => "DOUBLE PRECISION",
+            SqlType::Blob => "BLOB",
+        };
+        format!("CAST({expression} AS {name})")
     }
 
     /// The table's name.
@@ -122,7 +140,7 @@ impl<'a> Change<'a> {
         let profile = self.profile();
         let text = text_of(&set.value);
         let plain = set.raw && (in_statement || profile.typing == Typing::Dynamic);
-        let value = if plain { format!("({text})") } else { profile.cast(&text, set.column.ty) };
+        let value = if plain { format!("({text})") } else { self.cast(&text, set.column.ty) };
         match &set.filled {
             Some(literal) => format!("COALESCE({value}, {literal})"),
             None => value,
@@ -132,7 +150,7 @@ impl<'a> Change<'a> {
     /// A subquery for one value of a row, or for all.
     fn row_query(&self, row: &RowSet, only: Option<usize>) -> String {
         let item = |(at, (aggregate, node)): (usize, &(&str, Node))| {
-            self.profile().cast(&format!("{aggregate}({})", text_of(node)), row.columns[at].ty)
+            self.cast(&format!("{aggregate}({})", text_of(node)), row.columns[at].ty)
         };
         let items = row.items.iter().enumerate().filter(|(at, _)| only.is_none_or(|only| only == *at));
         let items = items.map(item).collect::<Vec<_>>().join(", ");
@@ -141,7 +159,7 @@ impl<'a> Change<'a> {
     }
 
     /// What SET has.
-    fn assignments(&self) -> String {
+    pub(super) fn assignments(&self) -> String {
         let profile = self.profile();
         // A statement over several tables must say whose column it is.
         let owner = if self.kind == Kind::UpdateFrom && profile.changes.sets_in_order {
@@ -171,7 +189,7 @@ impl<'a> Change<'a> {
         text
     }
 
-    fn where_clause(&self) -> String {
+    pub(super) fn where_clause(&self) -> String {
         self.filter.as_ref().map(|filter| format!(" WHERE {}", text_of(filter))).unwrap_or_default()
     }
 
@@ -181,7 +199,7 @@ impl<'a> Change<'a> {
     }
 
     /// The new value of a column, if it is given one.
-    fn new_value(&self, column: &str) -> Option<String> {
+    pub(super) fn new_value(&self, column: &str) -> Option<String> {
         if let Some(set) = self.sets.iter().find(|set| *set.column.name == *column) {
             return Some(self.value(set, false));
         }
@@ -191,7 +209,7 @@ impl<'a> Change<'a> {
     }
 
     /// The columns as they are afterwards, where a condition chooses the rows that are changed.
-    fn updated(&self, chosen: Option<&str>) -> String {
+    pub(super) fn updated(&self, chosen: Option<&str>) -> String {
         let table = self.table();
         let column = |column: &&ColumnInfo| {
             let name = &column.name;
@@ -209,16 +227,15 @@ impl<'a> Change<'a> {
     /// The observed columns of a row that is inserted: NULL where it is given no value.
     fn given(&self, sets: &[Set]) -> String {
         let column = |column: &&ColumnInfo| {
-            let ty = column.ty.unwrap_or(SqlType::Int);
             let given = sets.iter().find(|set| set.column.name == column.name);
-            let value = given.map_or_else(|| self.profile().null(ty), |set| self.value(set, false));
+            let value = given.map_or_else(|| self.on.absent(self.target, &column.name), |set| self.value(set, false));
             format!("{value} AS {}", column.name)
         };
         self.observed().iter().map(column).collect::<Vec<_>>().join(", ")
     }
 
     /// The rows that INSERT adds, in the observed columns.
-    fn inserted(&self) -> String {
+    pub(super) fn inserted(&self) -> String {
         if let Some(source) = &self.source {
             return format!("SELECT {}{}", self.given(&source.items), Self::from(source));
         }
@@ -232,13 +249,12 @@ impl<'a> Change<'a> {
     }
 
     /// A query whose first column is unique, its columns named after those that they go to.
-    fn joined(&self, source: &Source) -> String {
-        let profile = self.profile();
+    pub(super) fn joined(&self, source: &Source) -> String {
         let item = |set: &Set| format!("{} AS {}", self.value(set, false), set.column.name);
         let inner = source.items.iter().map(item).collect::<Vec<_>>().join(", ");
         let outer = source.items.iter().enumerate().map(|(at, Set { column: Target { name, ty }, .. })| {
             let value = if at == 0 { format!("q.{name}") } else { format!("MAX(q.{name})") };
-            format!("{} AS {name}", profile.cast(&value, *ty))
+            format!("{} AS {name}", self.cast(&value, *ty))
         });
         let outer = outer.collect::<Vec<_>>().join(", ");
         let key = source.items.first().map_or("1", |set| &set.column.name);
@@ -282,6 +298,7 @@ impl<'a> Change<'a> {
                 }
                 text
             }
+            (Kind::UpsertClauses, Some(source)) => self.with_clauses(source),
             (Kind::Upsert | Kind::InsertNew | Kind::Replace, Some(source)) => {
                 let names = names(&source.items);
                 let insert = format!("{table}({names}) SELECT {names} FROM ({}) AS q WHERE 1 = 1", self.joined(source));
@@ -348,6 +365,7 @@ impl<'a> Change<'a> {
                     _ => kept,
                 }
             }
+            (Kind::UpsertClauses, Some(source)) => self.after_clauses(source),
             (Kind::Upsert | Kind::InsertNew | Kind::Replace, Some(source)) => {
                 let joined = format!("({}) AS {EXCLUDED}", self.joined(source));
                 let matches = self.matches(EXCLUDED);
@@ -366,8 +384,8 @@ impl<'a> Change<'a> {
                 let column = |column: &&ColumnInfo| {
                     let name = &column.name;
                     let given = source.items.iter().any(|set| set.column.name == *name);
-                    let null = || self.profile().null(column.ty.unwrap_or(SqlType::Int));
-                    if given { format!("{EXCLUDED}.{name}") } else { format!("{} AS {name}", null()) }
+                    let absent = || self.on.absent(self.target, name);
+                    if given { format!("{EXCLUDED}.{name}") } else { format!("{} AS {name}", absent()) }
                 };
                 let columns = self.observed().iter().map(column).collect::<Vec<_>>().join(", ");
                 let added = if self.kind == Kind::Replace {
@@ -420,16 +438,24 @@ impl<'a> Change<'a> {
         let rows = self.rows.iter().flatten().map(|set| (set, None));
         let joins = self.kind.needs_key() || matches!(self.kind, Kind::UpdateFrom | Kind::Merge);
         let own = (!joins).then(|| self.table().to_owned());
+        let of_clauses = self.clauses.iter().flat_map(|clause| &clause.sets).map(|set| (set, None));
         let sets = self.sets.iter().map(|set| (set, own.clone()));
-        sets.chain(source).chain(rows).collect()
+        sets.chain(source).chain(rows).chain(of_clauses).collect()
     }
 
     /// Its expressions.
     pub(super) fn nodes(&self) -> Vec<&Node> {
         let of_source = self.source.iter().flat_map(|source| &source.filter);
         let of_row = self.row.iter().flat_map(|row| row.items.iter().map(|(_, node)| node).chain(&row.filter));
-        let values = self.values().into_iter().map(|(set, _)| &set.value);
+        let of_clauses = self.clauses.iter().flat_map(|clause| &clause.filter);
+        let values = self.values().into_iter().map(|(set, _)| &set.value).chain(of_clauses);
         values.chain(&self.filter).chain(of_source).chain(of_row).collect()
+    }
+
+    /// Whether a collation may reach what compares the values that the query for the next state gives. In SQLite one that is
+    /// written anywhere in an expression does (<https://sqlite.org/datatype3.html#collating_sequences>).
+    pub(super) fn collates(&self) -> bool {
+        self.profile().typing == Typing::Dynamic && self.next_state().contains("COLLATE")
     }
 
     /// Changes that are smaller by one step, `part` by `part`: what there is, conditions, values.
@@ -455,8 +481,8 @@ impl<'a> Change<'a> {
                         smaller.push(Self { rows, ..self.clone() });
                     }
                 }
-                // The first value of what is joined is its key.
-                let first = usize::from(self.key.is_some());
+                // The first values of what is joined are its keys.
+                let first = if self.clauses.is_empty() { usize::from(self.key.is_some()) } else { 2 };
                 for at in first..self.source.iter().map(|source| source.items.len()).sum::<usize>() {
                     let mut change = self.clone();
                     if let Some(source) = change.source.as_mut().filter(|source| source.items.len() > 1) {
@@ -467,6 +493,7 @@ impl<'a> Change<'a> {
                 if self.split {
                     smaller.push(Self { split: false, ..self.clone() });
                 }
+                smaller.extend(self.smaller_clauses());
             }
             1 => {
                 smaller.extend(
@@ -515,7 +542,7 @@ impl<'a> Change<'a> {
     }
 
     /// A smaller value of the same type; one that is not cast must show it.
-    fn smaller_values(&self, set: &Set) -> Vec<Set> {
+    pub(super) fn smaller_values(&self, set: &Set) -> Vec<Set> {
         let profile = self.profile();
         let ty = set.column.ty;
         let literals = plain_literals(ty, profile);
@@ -531,7 +558,7 @@ impl<'a> Change<'a> {
     }
 }
 
-fn smaller_filter(filter: Option<&Node>, profile: &Profile) -> Vec<Option<Node>> {
+pub(super) fn smaller_filter(filter: Option<&Node>, profile: &Profile) -> Vec<Option<Node>> {
     let Some(filter) = filter else { return Vec::new() };
     [None].into_iter().chain(filter.smaller(profile).into_iter().map(Some)).collect()
 }

@@ -1,6 +1,8 @@
 //! Drawing a statement that changes a table.
 
 use super::change::{Change, EXCLUDED, RowSet, SOURCE, Set, Source, Target};
+use super::clauses::{Clause, target_of};
+use super::trigger::Event;
 use super::{Kind, StateDatabase};
 use crate::caq::node::Node;
 use crate::generate::expr::{ExprGenerator, ExprSpec};
@@ -58,7 +60,7 @@ impl StateDatabase<'_> {
         (0..columns.len()).filter(|at| columns[*at].not_null || self.is_in_key(table, *at)).collect()
     }
 
-    fn scope(columns: &[ColumnInfo], alias: &str) -> Vec<ColumnInfo> {
+    pub(super) fn scope(columns: &[ColumnInfo], alias: &str) -> Vec<ColumnInfo> {
         let named =
             |column: &ColumnInfo| ColumnInfo { name: format!("{alias}.{}", column.name).into(), ..column.clone() };
         columns.iter().map(named).collect()
@@ -73,20 +75,19 @@ struct Drawing<'a, 'r> {
 }
 
 impl Drawing<'_, '_> {
+    /// The tables that a subquery may read. What a foreign key does to one while the statement runs may be seen in it.
+    fn readable_tables(&self, reads: Reads) -> impl Iterator<Item = usize> + use<> {
+        let (target, all) = (self.target, matches!(reads, Reads::All));
+        let moving = self.on.referring().filter(|_| target == 0);
+        (0..self.on.schema.len()).filter(move |at| Some(*at) != moving && (all || *at != target))
+    }
+
     fn node(&mut self, columns: &[ColumnInfo], kind: OperatorKind, reads: Reads, depth: usize) -> Node {
         let on = self.on;
         let scope = TableInfo { name: on.table(self.target).name.clone(), columns: columns.to_vec() };
-        let others: Vec<TableInfo>;
-        let tables = match reads {
-            Reads::All => on.database.tables.as_slice(),
-            Reads::Others => {
-                let all = on.database.tables.iter().enumerate();
-                others = all.filter(|(at, _)| *at != self.target).map(|(_, table)| table.clone()).collect();
-                &others
-            }
-        };
-        let grammar = &on.oracle.capabilities.grammar;
-        let generator = ExprGenerator { grammar, literals: &on.database.literals, tables };
+        let tables: Vec<TableInfo> = self.readable_tables(reads).map(|at| on.table(at).clone()).collect();
+        let grammar = &on.capabilities().grammar;
+        let generator = ExprGenerator { grammar, literals: &on.database.literals, tables: &tables };
         let binary = matches!(kind, OperatorKind::Typed(_));
         let subqueries = chance(self.rng, 40);
         generator.generate(&scope, ExprSpec { kind, null_preserving: false, binary, subqueries, depth }, self.rng)
@@ -94,7 +95,7 @@ impl Drawing<'_, '_> {
 
     fn condition(&mut self, columns: &[ColumnInfo], reads: Reads) -> Node {
         let depth = self.rng.random_range(1..=3);
-        self.node(columns, self.on.oracle.capabilities.truth(), reads, depth)
+        self.node(columns, self.on.capabilities().truth(), reads, depth)
     }
 
     /// A condition, in some of a hundred draws.
@@ -194,8 +195,7 @@ impl Drawing<'_, '_> {
 
     /// A table to read.
     fn relation(&mut self, reads: Reads) -> usize {
-        let all = 0..self.on.database.tables.len();
-        let fitting: Vec<usize> = all.filter(|at| matches!(reads, Reads::All) || *at != self.target).collect();
+        let fitting: Vec<usize> = self.readable_tables(reads).collect();
         pick(self.rng, &fitting).copied().unwrap_or(0)
     }
 
@@ -258,14 +258,15 @@ impl Drawing<'_, '_> {
         Source { relation, alias: SOURCE, items, filter }
     }
 
-    /// Rows to be joined, of which each has another key. Whether they are inserted too.
-    fn joined(&mut self, targets: &[Target], inserted: bool) -> Source {
+    /// Rows to be joined, of which each has another value of the first of these columns. The first `keys` are compared with
+    /// keys. Whether they are inserted too.
+    fn joined(&mut self, targets: &[Target], keys: usize, inserted: bool) -> Source {
         let relation = self.relation(Reads::All);
         let columns = StateDatabase::scope(&self.on.table(relation).columns, SOURCE);
         let items = targets.iter().enumerate().map(|(at, target)| {
             let plain: Vec<&ColumnInfo> = columns.iter().filter(|c| c.ty == Some(target.ty) && c.binary).collect();
             match pick(self.rng, &plain) {
-                Some(column) if at == 0 && chance(self.rng, 70) => {
+                Some(column) if at < keys && chance(self.rng, 70) => {
                     let value = Node::Column { level: 0, name: column.name.clone() };
                     let filled = inserted.then(|| self.on.database.literals.value(target.ty, 0, self.rng));
                     Set { column: target.clone(), value, raw: false, filled }
@@ -304,6 +305,46 @@ impl<'a> Change<'a> {
     pub(super) fn draw(on: &'a StateDatabase<'a>, kind: Kind, rng: &mut Rng) -> Self {
         let fitting: Vec<usize> = (0..on.schema.len()).filter(|at| on.fits(kind, *at)).collect();
         let target = pick(rng, &fitting).copied().unwrap_or(0);
+        let moves_keys = kind == Kind::ForeignKey;
+        let kind = match kind {
+            Kind::ForeignKey => pick(rng, &[Kind::Update, Kind::Delete]).copied().unwrap_or(Kind::Delete),
+            Kind::Trigger => {
+                let running: Vec<Event> =
+                    on.triggers.iter().filter(|of| of.table == target).map(|of| of.event).collect();
+                match pick(rng, &running) {
+                    Some(Event::Update) => Kind::Update,
+                    Some(Event::Delete) => Kind::Delete,
+                    _ => pick(rng, &[Kind::InsertSelect, Kind::InsertValues]).copied().unwrap_or(Kind::InsertSelect),
+                }
+            }
+            kind => kind,
+        };
+        let mut change = Self::of_table(on, kind, target, rng);
+        if moves_keys && kind == Kind::Update {
+            change.move_keys(&mut Drawing { on, target, rng });
+        }
+        change
+    }
+
+    /// Makes an UPDATE one of keys that others refer to.
+    fn move_keys(&mut self, drawing: &mut Drawing) {
+        let key = target_of(&drawing.on.own_columns(self.target)[0]);
+        let mut targets = drawing.assigned();
+        targets.retain(|target| *target != key);
+        targets.insert(0, key);
+        self.sets = drawing.sets(&targets, &[], false).0;
+        self.row = None;
+        let Some(set) = self.sets.first_mut() else { return };
+        set.raw = false;
+        if chance(drawing.rng, 80) {
+            let forms = [format!("+ {FREE_KEYS}"), format!("+ {FREE_KEYS}"), "+ 1".to_owned(), "* -1".to_owned()];
+            let form = pick(drawing.rng, &forms).map_or("", String::as_str);
+            set.value = Node::Literal(format!("{}.{} {form}", self.on.table(self.target).name, set.column.name).into());
+        }
+    }
+
+    /// A change of a table.
+    fn of_table(on: &'a StateDatabase<'a>, kind: Kind, target: usize, rng: &mut Rng) -> Self {
         let mut change = Self {
             on,
             kind,
@@ -315,7 +356,9 @@ impl<'a> Change<'a> {
             rows: Vec::new(),
             deletes: false,
             key: None,
+            clauses: Vec::new(),
             split: false,
+            evaluated: false,
         };
         let own = StateDatabase::scope(&on.table(target).columns, &on.table(target).name);
         let mut drawing = Drawing { on, target, rng };
@@ -341,7 +384,7 @@ impl<'a> Change<'a> {
                     .collect();
                 let typed = |target: &Target| ColumnInfo::typed(&format!("{SOURCE}.{}", target.name), target.ty);
                 let joined: Vec<ColumnInfo> = of_source.iter().map(typed).collect();
-                change.source = Some(drawing.joined(&of_source, kind.inserts()));
+                change.source = Some(drawing.joined(&of_source, 1, kind.inserts()));
                 if kind == Kind::Merge {
                     change.deletes = chance(drawing.rng, 30);
                     if chance(drawing.rng, 70) {
@@ -357,20 +400,24 @@ impl<'a> Change<'a> {
                 let reads = drawing.in_where();
                 change.filter = drawing.filter(60, &[own, joined].concat(), reads);
             }
-            Kind::Upsert | Kind::InsertNew | Kind::Replace => {
+            Kind::Upsert | Kind::InsertNew | Kind::Replace | Kind::UpsertClauses => {
+                let keys: Vec<usize> = match kind {
+                    Kind::UpsertClauses => on.two_keys(target).unwrap_or([0, 1]).to_vec(),
+                    _ => vec![on.only_key(target).unwrap_or(0)],
+                };
                 let columns = on.own_columns(target);
-                let key = on.only_key(target).unwrap_or(0);
-                let target_of =
-                    |column: &ColumnInfo| Target { name: column.name.clone(), ty: column.ty.unwrap_or(SqlType::Int) };
-                change.key = Some(target_of(&columns[key]));
                 let others = columns.iter().enumerate().filter(|(at, column)| {
-                    *at != key && column.ty.is_some_and(|ty| comparable(ty) || ty == SqlType::Real)
+                    !keys.contains(at) && column.ty.is_some_and(|ty| comparable(ty) || ty == SqlType::Real)
                 });
                 let others: Vec<Target> = others.map(|(_, column)| target_of(column)).collect();
-                let of_source = [&[target_of(&columns[key])], others.as_slice()].concat();
-                change.source = Some(drawing.joined(&of_source, kind.inserts()));
-                if kind == Kind::Upsert {
-                    change.upsert(&mut drawing, key, &of_source, own);
+                let keys: Vec<Target> = keys.iter().map(|key| target_of(&columns[*key])).collect();
+                let of_source = [keys.as_slice(), others.as_slice()].concat();
+                change.source = Some(drawing.joined(&of_source, keys.len(), kind.inserts()));
+                change.key = keys.first().cloned();
+                match kind {
+                    Kind::Upsert => (change.sets, change.filter) = drawing.upsert(&keys, &of_source, own),
+                    Kind::UpsertClauses => change.clauses = drawing.clauses(keys, &of_source, &own),
+                    _ => {}
                 }
             }
             Kind::Update => {
@@ -380,11 +427,19 @@ impl<'a> Change<'a> {
                 change.filter = drawing.filter(85, &own, reads);
                 change.split = change.filter.is_some() && chance(drawing.rng, 30);
             }
-            Kind::Failing => change.failing(&mut drawing),
+            // Those are drawn as what they are for their table.
+            Kind::Failing | Kind::ForeignKey | Kind::Trigger => change.failing(&mut drawing),
         }
-        if on.profile().typing == Typing::Dynamic && matches!(kind, Kind::UpdateFrom | Kind::Merge | Kind::Upsert) {
+        let joins = matches!(kind, Kind::UpdateFrom | Kind::Merge | Kind::Upsert | Kind::UpsertClauses);
+        if on.profile().typing == Typing::Dynamic && joins {
             // Whether a value over both tables is of its type is not asked.
-            change.sets.iter_mut().chain(change.rows.iter_mut().flatten()).for_each(|set| set.raw = false);
+            let of_clauses = change.clauses.iter_mut().flat_map(|clause| &mut clause.sets);
+            change
+                .sets
+                .iter_mut()
+                .chain(change.rows.iter_mut().flatten())
+                .chain(of_clauses)
+                .for_each(|set| set.raw = false);
         }
         change
     }
@@ -407,10 +462,12 @@ impl<'a> Change<'a> {
         self.sets = drawing.sets(&targets, &[], false).0;
         self.sets.insert(0, broken);
     }
+}
 
+impl Drawing<'_, '_> {
     /// What is done to rows with the same key.
-    fn upsert(&mut self, drawing: &mut Drawing, key: usize, of_source: &[Target], own: Vec<ColumnInfo>) {
-        let profile = drawing.on.profile();
+    fn upsert(&mut self, keys: &[Target], of_source: &[Target], own: Vec<ColumnInfo>) -> (Vec<Set>, Option<Node>) {
+        let profile = self.on.profile();
         // Whether what is to be inserted has a column's affinity is not said.
         let named = |target: &Target| {
             let name = format!("{EXCLUDED}.{}", target.name);
@@ -418,27 +475,38 @@ impl<'a> Change<'a> {
             ColumnInfo::typed(&name, target.ty)
         };
         let joined: Vec<ColumnInfo> = of_source.iter().map(named).collect();
-        let columns = drawing.on.own_columns(drawing.target).iter().enumerate();
-        let mut targets: Vec<Target> = columns
-            .filter(|(at, _)| *at != key)
-            .filter_map(|(_, column)| Some(Target { name: column.name.clone(), ty: column.ty? }))
-            .collect();
-        targets.shuffle(drawing.rng);
-        targets.truncate(drawing.rng.random_range(1..=2));
+        let columns = self.on.own_columns(self.target).iter().map(target_of);
+        let mut targets: Vec<Target> = columns.filter(|target| !keys.contains(target)).collect();
+        targets.shuffle(self.rng);
+        targets.truncate(self.rng.random_range(1..=2));
         let sets = targets.iter().map(|target| {
-            let mut readable = drawing.readable(&targets, target);
+            let mut readable = self.readable(&targets, target);
             readable.extend(joined.iter().cloned());
             // Rows are updated one by one.
-            drawing.set(target.clone(), &readable, Reads::Others)
+            self.set(target.clone(), &readable, Reads::Others)
         });
-        self.sets = sets.collect();
-        if !profile.changes.upsert_where.is_empty() {
-            self.filter = drawing.filter(40, &[own, joined].concat(), Reads::Others);
-        }
+        let sets = sets.collect();
+        let may_filter = !profile.changes.upsert_where.is_empty();
+        let filter = if may_filter { self.filter(40, &[own, joined].concat(), Reads::Others) } else { None };
+        (sets, filter)
     }
-}
 
-impl Drawing<'_, '_> {
+    /// A clause for each of two keys, in either order.
+    fn clauses(&mut self, mut keys: Vec<Target>, of_source: &[Target], own: &[ColumnInfo]) -> Vec<Clause> {
+        let all = keys.clone();
+        keys.shuffle(self.rng);
+        let bare = chance(self.rng, 25);
+        let last = keys.len() - 1;
+        let clause = |(at, key): (usize, Target)| {
+            let nothing = chance(self.rng, 25);
+            let (sets, filter) = self.upsert(&all, of_source, own.to_vec());
+            let (sets, filter) = if nothing { (Vec::new(), None) } else { (sets, filter) };
+            // That a clause whose condition does not hold keeps those behind it from running is said of the last alone.
+            Clause { key, bare: bare && at == last, sets, filter: filter.filter(|_| at == last) }
+        };
+        keys.into_iter().enumerate().map(clause).collect()
+    }
+
     /// Rows for INSERT of which the later ones have keys that are there: first each row with another key, then as it is.
     fn rows_again(&self) -> Source {
         let (table, schema) = (self.on.table(self.target), &self.on.schema[self.target]);

@@ -1,7 +1,7 @@
 //! What is looked at once a table was changed.
 
-use super::StateDatabase;
 use super::change::Change;
+use super::{StateDatabase, acts};
 use crate::generate::database::{GeneratedInfo, IndexInfo};
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::{Switch, Typing};
@@ -45,9 +45,10 @@ impl Reading {
         format!("{relation}{filter}{order}")
     }
 
-    /// Draws a way to read a table through one of its indexes; `None` where it has none, or the dialect no way.
-    pub(super) fn draw(change: &Change, rng: &mut Rng) -> Option<Self> {
-        let (on, target) = (change.on, change.target);
+    /// Draws a way to read a table that a change is seen in through one of its indexes; `None` where it has none, or the
+    /// dialect no way.
+    pub(super) fn draw(change: &Change, target: usize, rng: &mut Rng) -> Option<Self> {
+        let on = change.on;
         let (profile, table) = (on.profile(), &on.table(target).name);
         let changes = &profile.changes;
         let indexes = on.indexes(target);
@@ -141,7 +142,7 @@ pub(super) fn valid(change: &Change, next: &str) -> Option<String> {
         }
     }
     for other in &on.schema {
-        for key in other.foreign_keys.iter().filter(|key| key.table == target) {
+        for key in other.foreign_keys.iter().filter(|key| key.table == target && !acts(key)) {
             for (child, referred) in key.columns.iter().zip(&key.referred) {
                 let (child, referred) = (&other.columns[*child].name, name(referred));
                 conditions.push(format!(

@@ -4,13 +4,18 @@
 //! A case asks the query first, then runs the statement, looks at the table, and undoes it. The same expressions stand in
 //! both, an assigned value in a cast to exactly its column's type, so that the assignment converts nothing. What else must
 //! hold is looked at in the same way: the table through its indexes, its constraints, the number of changed rows, what
-//! RETURNING gives, and that a statement which fails has changed nothing.
+//! RETURNING gives, that a statement which fails has changed nothing, and what triggers and foreign keys do to another table
+//! meanwhile.
 
+mod aside;
 mod case;
 mod change;
+mod clauses;
 mod draw;
 mod look;
+mod trigger;
 
+use super::language::{Told, in_language, keep_known};
 use super::{Accepts, Case as _, Oracle, Registration, Setting, SharedCase, TestDatabase, some_runs};
 use crate::config::matches_glob;
 use crate::generate::database::{Database, GeneratedInfo, IndexInfo, Relations, database};
@@ -18,7 +23,7 @@ use crate::generate::{Capabilities, ColumnInfo, TableInfo};
 use crate::program::Program;
 use crate::rng::{Rng, chance, pick, stream};
 use crate::sql::profile::{ColumnType, Profile};
-use crate::sql::schema::{Column, ForeignKey, Table};
+use crate::sql::schema::{Action, Actions, Column, ForeignKey, Table};
 use crate::sql::types::SqlType;
 use case::StateCase;
 use rand::RngExt as _;
@@ -26,6 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use strum::VariantArray as _;
+use trigger::{LOG, LOG_COLUMNS, Trigger};
 
 /// Its name.
 pub const NAME: &str = "state";
@@ -57,9 +63,15 @@ enum Kind {
     Upsert,
     /// INSERT that leaves out rows whose key is there.
     InsertNew,
+    /// INSERT of which several clauses say what is done to rows with the same keys.
+    UpsertClauses,
     /// INSERT that removes rows with the same key.
     Replace,
     Merge,
+    /// UPDATE or DELETE of rows that others refer to, which the foreign key changes too.
+    ForeignKey,
+    /// A statement that runs triggers.
+    Trigger,
     /// A statement that fails on some row.
     Failing,
 }
@@ -71,7 +83,7 @@ impl Kind {
 
     /// Whether it adds rows, of which only the columns that it gives a value are known.
     fn inserts(self) -> bool {
-        matches!(self, Self::InsertSelect | Self::InsertValues | Self::Merge) || self.needs_key()
+        matches!(self, Self::InsertSelect | Self::InsertValues | Self::Merge | Self::UpsertClauses) || self.needs_key()
     }
 
     /// Whether it needs a key of one column.
@@ -79,17 +91,34 @@ impl Kind {
         matches!(self, Self::Upsert | Self::InsertNew | Self::Replace)
     }
 
+    /// Whether some other table is changed too.
+    fn has_aside(self) -> bool {
+        matches!(self, Self::ForeignKey | Self::Trigger)
+    }
+
+    /// Whether few databases have what it needs.
+    fn is_rare(self) -> bool {
+        self.has_aside() || self == Self::UpsertClauses
+    }
+
     /// The form of the profile that it needs, if it needs one.
     fn form(self, profile: &Profile) -> Option<&str> {
         let changes = &profile.changes;
         match self {
+            Self::UpsertClauses => Some(&changes.upsert_clause),
+            Self::Trigger => Some(changes.triggers.made.first().map_or("", String::as_str)),
             Self::UpdateFrom => Some(&changes.update_from),
             Self::DeleteUsing => Some(&changes.delete_using),
             Self::Upsert => Some(&changes.upsert),
             Self::InsertNew => Some(&changes.insert_new),
             Self::Replace => Some(&changes.replace),
             Self::Merge => Some(&changes.merge),
-            Self::Update | Self::Delete | Self::InsertSelect | Self::InsertValues | Self::Failing => None,
+            Self::Update
+            | Self::Delete
+            | Self::InsertSelect
+            | Self::InsertValues
+            | Self::ForeignKey
+            | Self::Failing => None,
         }
     }
 }
@@ -101,6 +130,8 @@ fn wanted(patterns: &[String], kind: Kind) -> bool {
 /// The oracle, for one target.
 struct State {
     capabilities: Arc<Capabilities>,
+    /// Those whose expressions have a meaning for the reference evaluator.
+    in_language: Capabilities,
     kinds: Vec<Kind>,
     /// Those that the target takes with RETURNING.
     returning: BTreeSet<Kind>,
@@ -109,6 +140,8 @@ struct State {
     /// Whether a subquery may read the table that is changed, in SET and in WHERE.
     own_in_set: bool,
     own_in_where: bool,
+    /// What foreign keys may do here.
+    actions: Vec<Action>,
     unused: BTreeMap<String, String>,
 }
 
@@ -130,10 +163,13 @@ impl State {
             own_in_where: takes("UPDATE t SET a = 1 WHERE EXISTS (SELECT 1 FROM t AS g WHERE g.b < t.a)")
                 && takes("DELETE FROM t WHERE EXISTS (SELECT 1 FROM t AS g WHERE g.b < t.a)"),
             returning: BTreeSet::new(),
+            actions: Vec::new(),
+            in_language: in_language(&capabilities),
             capabilities: Arc::new(capabilities),
             kinds: Vec::new(),
             unused: BTreeMap::new(),
         };
+        oracle.actions = oracle.accepted_actions(accepts);
         for kind in Kind::VARIANTS.iter().copied().filter(|kind| wanted(patterns, *kind)) {
             match oracle.accepted(kind, accepts) {
                 Ok(()) => oracle.kinds.push(kind),
@@ -156,21 +192,42 @@ impl State {
         &self.capabilities.profile
     }
 
+    /// Those of the dialect's actions of foreign keys that the target takes, where it keeps foreign keys at all.
+    fn accepted_actions(&self, accepts: Accepts) -> Vec<Action> {
+        let (profile, enforced) = (self.profile(), self.capabilities.enforced);
+        if !(self.capabilities.undoes && enforced.keys && enforced.foreign_keys) {
+            return Vec::new();
+        }
+        let int = profile.declared(&ColumnType::Class(SqlType::Int));
+        let parent = [profile.start.as_slice(), &[format!("CREATE TABLE p(a {int} PRIMARY KEY)")]].concat();
+        let mut takes = |(at, action): (usize, &Action)| {
+            let key = format!("FOREIGN KEY(b) REFERENCES p(a) ON DELETE {action} ON UPDATE {action}");
+            accepts(&parent, &format!("CREATE TABLE c{at}(b {int} DEFAULT (1), {key})")).is_ok()
+        };
+        let actions = profile.changes.actions.iter().enumerate();
+        actions.filter(|action| takes(*action)).map(|(_, action)| *action).collect()
+    }
+
     /// Whether some case of a kind runs here, or what the target said to the last one tried.
     fn accepted(&self, kind: Kind, accepts: Accepts) -> Result<(), String> {
         if !self.capabilities.undoes {
             return Err("the target does not undo changes".to_owned());
         }
-        if kind.form(self.profile()) == Some("") {
+        if kind.form(self.profile()) == Some("") || (kind == Kind::ForeignKey && self.actions.is_empty()) {
             return Err("the dialect has no such statement".to_owned());
         }
         some_runs(|seed| {
             let mut rng = stream(seed, &[]);
-            let database = StateDatabase::generate(self, &mut rng);
+            let mut drawn = (0..DRAWN_MAX).map(|_| StateDatabase::generate(self, &mut rng));
+            let Some(database) = drawn.find(|database| database.has(kind)) else {
+                return Err("no database for it".to_owned());
+            };
+            drop(drawn);
             let case = StateCase::plain(&database, kind, &mut rng);
             let mut program = Program::default();
             case.program(&mut program);
-            let statements = &database.database.epochs[0];
+            let (statements, triggers) = database.statements();
+            triggers.iter().try_for_each(|trigger| accepts(statements, trigger))?;
             for step in program.steps() {
                 let mut texts = step.before.iter().chain([&step.sql]);
                 let said = texts.try_for_each(|text| accepts(statements, text.sql()));
@@ -202,9 +259,25 @@ impl Oracle for State {
     }
 
     fn database<'a>(&'a self, rng: &mut Rng) -> Box<dyn TestDatabase + 'a> {
-        Box::new(StateDatabase::generate(self, rng))
+        let mut database = StateDatabase::generate(self, rng);
+        for _ in 1..DRAWN_MAX {
+            if self.kinds.iter().any(|kind| database.has(*kind)) {
+                break;
+            }
+            database = StateDatabase::generate(self, rng);
+        }
+        Box::new(database)
     }
 }
+
+/// Databases in a hundred on which the reference evaluator judges the next state.
+const JUDGED_PERCENT: u32 = 30;
+
+/// Cases drawn there until one has a meaning for it.
+const DRAWS: usize = 6;
+
+/// Databases drawn until one has what a kind needs.
+const DRAWN_MAX: usize = 200;
 
 /// A database, and what cases change.
 struct StateDatabase<'a> {
@@ -212,22 +285,52 @@ struct StateDatabase<'a> {
     /// The tables as they were asked for, without the columns that the generator adds.
     schema: Vec<Table>,
     database: Database,
+    triggers: Vec<Trigger>,
+    /// The statements that make them.
+    trigger_statements: Vec<String>,
+    /// What the reference evaluator is told, where it judges the next state.
+    told: Option<Told>,
 }
 
 impl<'a> StateDatabase<'a> {
     fn generate(oracle: &'a State, rng: &mut Rng) -> Self {
         let schema = schema(oracle, rng);
         let relations = Relations { all: &schema, own: schema.len() };
-        let database = database(relations, &oracle.capabilities, rng);
-        Self { oracle, schema, database }
+        let mut database = database(relations, &oracle.capabilities, rng);
+        let referred = schema.iter().any(|table| table.foreign_keys.iter().any(acts));
+        let logs = !referred && !oracle.profile().changes.triggers.made.is_empty() && chance(rng, 20);
+        let mut told = None;
+        if chance(rng, JUDGED_PERCENT) {
+            database.tables.iter_mut().for_each(keep_known);
+            let log = LOG_COLUMNS.map(|(name, ty)| ColumnInfo::typed(name, ty)).to_vec();
+            let log = logs.then(|| TableInfo { name: LOG.into(), columns: log });
+            told = Some(Told::new(database.tables.iter().cloned().chain(log).collect(), oracle.profile()));
+        }
+        let (triggers, trigger_statements) = (Vec::new(), Vec::new());
+        let mut drawn = Self { oracle, schema, database, triggers, trigger_statements, told };
+        if logs {
+            drawn.make_triggers(rng);
+        }
+        drawn
     }
 
     fn profile(&self) -> &Profile {
         self.oracle.profile()
     }
 
+    /// What expressions are made of.
+    fn capabilities(&self) -> &Capabilities {
+        if self.told.is_some() { &self.oracle.in_language } else { &self.oracle.capabilities }
+    }
+
     fn table(&self, at: usize) -> &TableInfo {
         &self.database.tables[at]
+    }
+
+    /// The statements before the first cases without those that make triggers, and these.
+    fn statements(&self) -> (&[String], &[String]) {
+        let all = self.database.epochs.first().map_or(&[][..], Vec::as_slice);
+        all.split_at(all.len() - self.trigger_statements.len())
     }
 
     /// The columns of a table as the schema has them: all that INSERT gives a value, and that constraints are on.
@@ -243,6 +346,13 @@ impl<'a> StateDatabase<'a> {
     /// The generated columns of a table.
     fn generated(&self, at: usize) -> Vec<&GeneratedInfo> {
         self.database.generated.iter().filter(|column| column.relation == at).collect()
+    }
+
+    /// The value of a column that INSERT gives none.
+    fn absent(&self, at: usize, column: &str) -> String {
+        let place = self.schema[at].columns.iter().position(|of| of.name == column).unwrap_or_default();
+        let ty = self.table(at).columns.get(place).and_then(|column| column.ty).unwrap_or(SqlType::Int);
+        self.database.defaults.get(&(at, place)).map_or_else(|| self.profile().null(ty), |value| format!("({value})"))
     }
 
     /// Whether rows of a table get numbers of the engine's choice, which may be others each time.
@@ -262,25 +372,61 @@ impl<'a> StateDatabase<'a> {
         }
     }
 
-    /// Whether a table has what a kind needs.
+    /// The columns that are the two keys of a table, if nothing else is unique there.
+    fn two_keys(&self, at: usize) -> Option<[usize; 2]> {
+        let table = &self.schema[at];
+        match (table.primary_key.as_slice(), table.unique.as_slice()) {
+            ([one], [other])
+                if other.len() == 1 && !other.contains(one) && !self.indexes(at).iter().any(|index| index.unique) =>
+            {
+                Some([*one, other[0]])
+            }
+            _ => None,
+        }
+    }
+
+    /// The table with a foreign key that does something, which refers to the first table.
+    fn referring(&self) -> Option<usize> {
+        self.schema.iter().position(|table| table.foreign_keys.iter().any(acts))
+    }
+
+    /// Whether a table has what a kind needs. What foreign keys do to another table only their own kind expects.
     fn fits(&self, kind: Kind, at: usize) -> bool {
+        let is_referred = self.referring().is_some() && at == 0;
         match kind {
+            Kind::ForeignKey => is_referred,
+            _ if is_referred => false,
+            Kind::Trigger => self.triggers.iter().any(|trigger| trigger.table == at),
+            Kind::UpsertClauses => self.two_keys(at).is_some() && self.schema[at].columns.len() > 2,
             Kind::Failing => !self.breakable(at).is_empty(),
             kind => !kind.needs_key() || self.only_key(at).is_some(),
         }
     }
 
+    /// Whether some table has what a kind needs.
+    fn has(&self, kind: Kind) -> bool {
+        (0..self.schema.len()).any(|at| self.fits(kind, at))
+    }
+
     /// A kind that this database has a table for.
     fn draw_kind(&self, rng: &mut Rng) -> Kind {
-        let possible = |kind: &Kind| (0..self.schema.len()).any(|at| self.fits(*kind, at));
-        let kinds: Vec<Kind> = self.oracle.kinds.iter().copied().filter(possible).collect();
+        let mut kinds: Vec<Kind> = self.oracle.kinds.iter().copied().filter(|kind| self.has(*kind)).collect();
+        if kinds.iter().any(|kind| kind.is_rare()) && chance(rng, 50) {
+            kinds.retain(|kind| kind.is_rare());
+        }
         pick(rng, &kinds).copied().unwrap_or(Kind::Update)
     }
+}
+
+/// Whether a foreign key may change the rows of its table, or is said to do nothing.
+fn acts(key: &ForeignKey) -> bool {
+    key.actions != Actions::default()
 }
 
 /// Two tables; the second may refer to the first.
 fn schema(oracle: &State, rng: &mut Rng) -> Vec<Table> {
     let enforced = oracle.capabilities.enforced;
+    let acting = !oracle.actions.is_empty() && chance(rng, 20);
     let mut tables: Vec<Table> = Vec::new();
     for at in 0..2 {
         let columns: Vec<Column> = (0..rng.random_range(2..=4))
@@ -310,6 +456,9 @@ fn schema(oracle: &State, rng: &mut Rng) -> Vec<Table> {
                 table.unique.push(vec![1]);
             }
         }
+        if acting && (at == 0 || !table.primary_key.is_empty()) {
+            table.primary_key = vec![0];
+        }
         for column in table.primary_key.clone() {
             table.columns[column].not_null = true;
         }
@@ -317,8 +466,17 @@ fn schema(oracle: &State, rng: &mut Rng) -> Vec<Table> {
             table.checks.push("c0 <> 1".to_owned());
         }
         let parent = tables.first().filter(|parent: &&Table| parent.primary_key == [0]);
-        if parent.is_some() && enforced.foreign_keys && chance(rng, 25) {
-            table.foreign_keys.push(ForeignKey { columns: vec![0], table: 0, referred: vec![0] });
+        if acting && parent.is_some() {
+            let mut draw = || pick(rng, &oracle.actions).copied().unwrap_or_default();
+            let mut actions = Actions { delete: draw(), update: draw() };
+            if actions == Actions::default() {
+                actions.delete = *oracle.actions.last().unwrap_or(&Action::Cascade);
+            }
+            table.columns[1] = Column { name: "c1".to_owned(), ty: SqlType::Int, not_null: false };
+            table.foreign_keys.push(ForeignKey { columns: vec![1], table: 0, referred: vec![0], actions });
+        } else if parent.is_some() && enforced.foreign_keys && chance(rng, 25) {
+            let actions = Actions::default();
+            table.foreign_keys.push(ForeignKey { columns: vec![0], table: 0, referred: vec![0], actions });
         }
         tables.push(table);
     }
@@ -340,7 +498,14 @@ impl TestDatabase for StateDatabase<'_> {
 
     fn case<'a>(&'a self, rng: &mut Rng) -> SharedCase<'a> {
         let kind = self.draw_kind(rng);
-        Rc::new(StateCase::draw(self, kind, rng))
+        let mut case = StateCase::draw(self, kind, rng);
+        for _ in 1..DRAWS {
+            if !case.lacks_meaning() {
+                break;
+            }
+            case = StateCase::draw(self, kind, rng);
+        }
+        Rc::new(case)
     }
 }
 

@@ -67,6 +67,7 @@ mod tests {
             last_bad: "2".into(),
             first_good: None,
             seen: seen.map(|(version, seen)| (version.to_owned(), seen)).into(),
+            left_out: Vec::new(),
         };
         let span = Span::new(&serde_json::to_value(bisection).expect("JSON")).expect("a span");
         let drawn: Vec<(&str, &str)> = span.versions.iter().map(|v| (v.name.as_str(), v.seen.as_str())).collect();

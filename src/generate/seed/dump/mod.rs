@@ -11,7 +11,7 @@ mod names;
 mod statements;
 mod types;
 
-use crate::sql::schema::{Column, ForeignKey, Schema, Table};
+use crate::sql::schema::{Actions, Column, ForeignKey, Schema, Table};
 use names::{Names, key, last_part};
 use sqlparser::ast::{
     AlterTableOperation, ColumnDef, ColumnOption, CreateIndex, CreateTable, Expr, Ident, IndexColumn,
@@ -408,7 +408,7 @@ impl Reader {
         if here.iter().zip(&referred).any(|(a, b)| table.columns[*a].ty != parent.columns[*b].ty) {
             return Err("its columns have another type here than those that they refer to".to_owned());
         }
-        Ok(ForeignKey { columns: here, table: at, referred })
+        Ok(ForeignKey { columns: here, table: at, referred, actions: Actions::default() })
     }
 }
 

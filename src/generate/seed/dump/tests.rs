@@ -178,7 +178,7 @@ fn seeds_over_real_schemas_run() {
             Generator::new(7, &Options { tables: Some(dump.schema), ..Options::default() }).expect("usable");
         let mut partly = 0;
         for number in 0..100 {
-            let caq = generator.seed(number);
+            let caq = generator.seed(number).caq;
             crate::caq::class::read_names(&caq.schema, &caq.placeholders).expect("is a class schema");
             partly += usize::from(caq.schema.len() < all.len());
             sqlite.reset().expect("resets");

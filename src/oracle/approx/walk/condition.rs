@@ -3,8 +3,9 @@
 use super::super::mutators::{self, Direction, Mutator, Truth};
 use super::{Term, Walk, introduced};
 use crate::program::Trend;
+use crate::sql::tree::{binary, boolean, column, nested, number, text};
 use crate::sql::types::SqlType;
-use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator, Value};
+use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
 
 /// What a mutator may make of a condition.
 struct Candidate {
@@ -25,25 +26,6 @@ impl Candidate {
     fn effect(&self) -> Truth {
         self.mutator.truth(self.direction).negated_if(self.negated)
     }
-}
-
-pub(super) fn nested(expr: Expr) -> Expr {
-    match expr {
-        nested @ Expr::Nested(_) => nested,
-        other => Expr::Nested(Box::new(other)),
-    }
-}
-
-pub(super) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
-    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
-}
-
-pub(super) fn number(n: i64) -> Expr {
-    Expr::Value(Value::Number(n.to_string(), false).into())
-}
-
-fn text(text: &str) -> Expr {
-    Expr::Value(Value::SingleQuotedString(text.to_owned()).into())
 }
 
 /// Whether an expression is a condition by its form.
@@ -98,9 +80,8 @@ impl Walk<'_> {
     /// A condition of a clause.
     pub(super) fn condition(&mut self, expr: &mut Expr) -> Truth {
         let truth = self.truth(expr);
-        let constant = |value| Expr::Value(Value::Boolean(value).into());
         for (direction, value) in [(Direction::Over, true), (Direction::Under, false)] {
-            let candidate = Candidate::new(&mutators::CONDITION, direction, constant(value));
+            let candidate = Candidate::new(&mutators::CONDITION, direction, boolean(value));
             if self.takes(candidate.mutator, &*expr, &candidate.after) {
                 let effect = candidate.effect();
                 *expr = candidate.after;
@@ -297,7 +278,7 @@ impl Walk<'_> {
         let scope = self.scopes.last().filter(|scope| !scope.grouped)?;
         let tables: Vec<_> = scope.entries.iter().filter_map(|e| Some((&e.alias, e.relation?))).collect();
         let (alias, relation) = *tables.get(self.sites.count() % tables.len().max(1))?;
-        Some((relation, Expr::CompoundIdentifier(vec![Ident::new(alias.clone()), Ident::new(introduced(relation))])))
+        Some((relation, column(alias, &introduced(relation))))
     }
 }
 

@@ -1,9 +1,10 @@
 //! Values: how they change with their parts and with the rows that they are aggregated from, and their mutators.
 
 use super::super::mutators::{self, Direction, Mutator, Truth};
-use super::condition::{binary, is_condition, nested, number};
+use super::condition::is_condition;
 use super::{Term, Walk};
 use crate::program::{Change, Trend};
+use crate::sql::tree::{binary, nested, number};
 use crate::sql::types::SqlType;
 use prover::lower::knows_function;
 use prover::walk::{ON, Walk as Visit, walk};

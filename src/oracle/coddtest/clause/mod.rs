@@ -5,6 +5,7 @@ mod draw;
 use super::phi::Phi;
 use super::{CoddDatabase, Place, SINK, Scope, comparable};
 use crate::caq::node::{Node, plain_literals};
+use crate::caq::simpler_table::smaller_tables;
 use crate::generate::ColumnInfo;
 use crate::oracle::{Case, SharedCase};
 use crate::program::{self, Assumption, Expected, Fold, Program, Relation, Step, Text};
@@ -14,6 +15,9 @@ use crate::sql::types::SqlType;
 use std::fmt::Write as _;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// Smaller forms of a relation's query that are tried at a time while a case is made smaller.
+const SMALLER_MAX: usize = 80;
 
 /// A relation in a FROM clause. Its alias is its position.
 #[derive(Debug, Clone)]
@@ -372,6 +376,10 @@ impl<'a> ClauseCase<'a> {
             };
             if source.relation != source.plain {
                 with(Source { relation: source.plain.clone(), ..source.clone() });
+            }
+            let query = source.relation.strip_prefix('(').and_then(|query| query.strip_suffix(')'));
+            for query in query.map(|query| smaller_tables(query, SMALLER_MAX)).unwrap_or_default() {
+                with(Source { relation: format!("({query})").into(), ..source.clone() });
             }
             match &source.join {
                 Some((keyword, Condition::Node(node))) => {

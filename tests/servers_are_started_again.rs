@@ -1,0 +1,74 @@
+//! A server of the user's that ends under a hunt is started again by a command of theirs, so often and no more, and the hunt
+//! goes on.
+
+use crate::support::engines::PgServer;
+use crate::support::{Caqtus, kill, last_json, wait_until};
+use serde_json::Value;
+use std::fs;
+use std::process::Stdio;
+
+/// A server with an empty database, and its address.
+fn server() -> (PgServer, String) {
+    let server = PgServer::start();
+    server.sql("postgres", "CREATE ROLE tester LOGIN PASSWORD 'secret'");
+    server.sql("postgres", "CREATE DATABASE empty OWNER tester");
+    let url = server.url("tester", "secret", "empty");
+    (server, url)
+}
+
+#[test]
+fn a_hunt_goes_on_when_its_server_was_killed_as_often_as_it_may_be_started() {
+    let (server, url) = server();
+    let caqtus = Caqtus::new();
+    let start = server.start_command();
+    let words = ["--dbms", &url, "--restart-cmd", &start, "--restarts-max", "1", "--wait-for-server", "5s"];
+    let all =
+        ["hunt", "--json", "--quiet", "--workers", "2", "--class", "tlp-where*", "--snippets", "0", "--seed", "1"];
+    let hunt = caqtus.command(&[&all[..], &words].concat()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut hunt = hunt.expect("starts");
+    let passed = || {
+        let text = fs::read_to_string(caqtus.path("caqtus-findings/campaign.json")).unwrap_or_default();
+        let campaign: Value = serde_json::from_str(&text).unwrap_or_default();
+        campaign["stats"]["outcomes"]["pass"].as_u64().unwrap_or(0)
+    };
+    wait_until("cases ran", || passed() > 0);
+    kill("-QUIT", server.pid());
+    let log = caqtus.path("caqtus-findings/restart.log");
+    wait_until("it is started", || fs::read_to_string(&log).is_ok_and(|text| text.contains("server started")));
+    let before = passed();
+    wait_until("the hunt goes on", || passed() > before + 100 || matches!(hunt.try_wait(), Ok(Some(_))));
+    assert!(passed() > before + 100 && matches!(hunt.try_wait(), Ok(None)));
+    kill("-QUIT", server.pid());
+    let output = hunt.wait_with_output().expect("ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let json = last_json(&String::from_utf8_lossy(&output.stdout));
+    assert_eq!((output.status.code(), &json["server_starts"]), (Some(2), &1.into()), "{json}{said}");
+    assert!(said.contains("--restart-cmd was run 1 times, as --restarts-max has it"), "{said}");
+    // Somebody killed it: no case is to blame.
+    assert_eq!(json["findings"], Value::Array(Vec::new()), "{json}");
+}
+
+#[test]
+fn a_command_that_cannot_help_is_told() {
+    let (server, url) = server();
+    let caqtus = Caqtus::new();
+    let command = ["hunt", "--dbms", &url, "--restart-cmd", "echo there is no unit; exit 7", "--wait-for-server", "4s"];
+    let mut hunt = caqtus.command(&[&command[..], &["--class", "tlp-where*", "--snippets", "0"]].concat());
+    let hunt = hunt.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+    let campaign = caqtus.path("caqtus-findings/campaign.json");
+    wait_until("cases ran", || {
+        fs::read_to_string(&campaign).is_ok_and(|text| text.contains("\"pass\"") && !text.contains("\"pass\":0"))
+    });
+    drop(server);
+    let output = hunt.wait_with_output().expect("ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    for words in
+        ["started again (1 of 20): echo", "failed (exit status: 7): there is no unit", "cannot be reached any more"]
+    {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    // What Caqtus starts itself needs no command.
+    let output = caqtus.run(&["hunt", "--dbms", "postgres", "--restart-cmd", "true", "--cases", "1"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && said.contains("named by its URL"), "{said}");
+}
