@@ -14,6 +14,7 @@ use crate::hunt::protocol::{ExecutorConfig, Order, Report};
 use crate::hunt::recorder::{NO_BLOCK, Recorder, SETUP};
 use crate::hunt::replay::OPENED;
 use crate::hunt::scripts::{self, Said};
+use crate::hunt::session::SessionError;
 use crate::triage::confirm::replay_finding;
 use crate::triage::finding::Finding;
 use crate::triage::script::Script;
@@ -87,8 +88,15 @@ pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
     let config: ExecutorConfig = serde_json::from_str(&args.config.unwrap_or_default())?;
     let mut send = |report: Report| send_line(&report);
     let orders = orders::<Order>();
+    let (dbms, seed) = (config.spec.dbms.clone(), config.spec.seed);
+    let is_shared = dbms.parse().is_ok_and(|target: Target| target.is_shared());
     let mut executor = match Executor::new(config) {
         Ok(executor) => executor,
+        Err(SessionError::Gone { message, broken, version, build_id, .. }) if is_shared => {
+            let broke = broken.last().map(|broken| Box::new(broken.finding(&dbms, &version, &build_id, seed)));
+            send(Report::ServerEnded { message, suspect: broke })?;
+            return Ok(ExitCode::from(COULD_NOT_RUN));
+        }
         Err(error) => {
             let message = format!("{:#}", anyhow::Error::from(error));
             send(Report::Failed { message })?;

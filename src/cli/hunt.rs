@@ -160,7 +160,7 @@ fn hunt(args: HuntArgs) -> anyhow::Result<ExitCode> {
         }
     };
     let target: Target = spec.dbms.parse()?;
-    if let (Some(_), false) = (&args.restart_cmd, matches!(target, Target::Url { .. })) {
+    if let (Some(_), false) = (&args.restart_cmd, target.is_shared()) {
         bail!("--restart-cmd is for a server that is named by its URL; Caqtus itself looks after {target}");
     }
     // Without its password.

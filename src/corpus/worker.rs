@@ -64,21 +64,26 @@ impl<'a> Judge<'a> {
             Ok(snippet) => snippet,
             Err(error) => return SnippetVerdict::Refused(error.to_string()),
         };
-        self.of(&snippet)
+        self.of(&snippet).unwrap_or_else(|error| SnippetVerdict::Refused(format!("{}: {error}", error.class)))
     }
 
-    /// The same of one that was read.
-    pub fn of(&mut self, snippet: &Parsed) -> SnippetVerdict {
+    /// The same of one that was read. The error is that the engine cannot be reached any more, which says nothing of the
+    /// snippet.
+    pub fn of(&mut self, snippet: &Parsed) -> Result<SnippetVerdict, EngineError> {
         let mut verdict = self.once(snippet);
         if is_of(&verdict, ErrorClass::ConnectionLost) {
             self.is_ready = false;
             verdict = self.once(snippet);
         }
+        if is_of(&verdict, ErrorClass::ConnectionLost) {
+            self.is_ready = false;
+            self.connection.reset()?;
+        }
         // After an internal error an engine may refuse everything.
         if is_of(&verdict, ErrorClass::Internal) || is_of(&verdict, ErrorClass::Crash) {
             self.is_ready = false;
         }
-        verdict
+        Ok(verdict)
     }
 
     fn once(&mut self, snippet: &Parsed) -> SnippetVerdict {

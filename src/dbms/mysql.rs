@@ -106,9 +106,10 @@ impl Mysql {
         limits: StatementLimits,
     ) -> Result<Self, MysqlError> {
         let room = Room::open(data_dir, Account::choose(data_dir)?)?;
-        let data = programs::make_data(&programs, data_dir, &room)?;
         let socket = programs::socket(&room).display().to_string();
-        let server = Revivable::new(room, move |room| programs::start(&programs, &data, room))?;
+        let (maker, data_dir) = (programs.clone(), data_dir.to_path_buf());
+        let make = move |room: &Room| programs::make_data(&maker, &data_dir, room);
+        let server = Revivable::new(room, make, move |data, room| programs::start(&programs, data, room))?;
         let options = OptsBuilder::new().user(Some(programs::TESTER)).socket(Some(socket)).prefer_socket(true);
         Self::open(options, Some(server), "a private server", profile, limits)
     }
@@ -172,29 +173,31 @@ impl Mysql {
     }
 
     fn connect(&mut self) -> Result<(), EngineError> {
-        match Conn::new(self.options.clone()) {
-            Ok(connection) => {
+        let connected = Conn::new(self.options.clone()).and_then(|mut connection| {
+            let limit = self.profile.time_limit.clone().unwrap_or_default();
+            let ms = self.limits.time_max_ms;
+            let limit = limit.replace("#MS", &ms.to_string());
+            let limit = limit.replace("#S", &format!("{}.{:03}", ms / 1000, ms % 1000));
+            // One that this program had just closed may hold the lock for a moment yet.
+            for sql in [limit, format!("SELECT GET_LOCK('{}', 2)", self.database)] {
+                match connection.query_drop(sql) {
+                    // A server that does not know the limit is bounded from outside only.
+                    Ok(()) | Err(mysql::Error::MySqlError(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            let up = if self.private.is_none() { uptime(&mut connection)? } else { None };
+            Ok((connection, up))
+        });
+        match connected {
+            Ok((connection, up)) => {
                 self.connection = Some(connection);
-                let limit = self.profile.time_limit.clone().unwrap_or_default();
-                let ms = self.limits.time_max_ms;
-                let limit = limit.replace("#MS", &ms.to_string());
-                let limit = limit.replace("#S", &format!("{}.{:03}", ms / 1000, ms % 1000));
-                // A server that does not know it is bounded from outside only.
-                let _ = self.send(&limit);
-                // One that this program had just closed may hold the lock for a moment yet.
-                let _ = self.send(&format!("SELECT GET_LOCK('{}', 2)", self.database));
-                self.up = if self.private.is_none() { self.uptime().map(|s| (clock::now(), s)) } else { None };
+                self.up = up.map(|seconds| (clock::now(), seconds));
                 Ok(())
             }
             Err(mysql::Error::MySqlError(said)) => Err(self.reported(said.code, said.message)),
             Err(error) => Err(unreachable(&error)),
         }
-    }
-
-    /// For how many seconds the server has run, if it says so.
-    fn uptime(&mut self) -> Option<i64> {
-        let rows = self.send("SHOW GLOBAL STATUS LIKE 'Uptime'").ok()?;
-        text_of(rows.into_iter().next()?.into_iter().nth(1)?).parse().ok()
     }
 
     fn reported(&self, code: u16, message: String) -> EngineError {
@@ -307,6 +310,15 @@ impl Mysql {
                 Err(_) => std::thread::sleep(Duration::from_millis(50)),
             }
         }
+    }
+}
+
+/// For how many seconds a server has run, if it says so.
+fn uptime(connection: &mut Conn) -> Result<Option<i64>, mysql::Error> {
+    match connection.query_first::<(String, i64), _>("SHOW GLOBAL STATUS LIKE 'Uptime'") {
+        Ok(row) => Ok(row.map(|(_, seconds)| seconds)),
+        Err(mysql::Error::MySqlError(_)) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -110,8 +110,9 @@ impl Postgres {
         limits: StatementLimits,
     ) -> Result<Self, PostgresError> {
         let room = Room::open(data_dir, Account::choose(data_dir)?)?;
-        let data = programs::make_cluster(&programs, data_dir, &room)?;
-        let server = Revivable::new(room, move |room| programs::start(&programs, &data, room))?;
+        let (maker, data_dir) = (programs.clone(), data_dir.to_path_buf());
+        let make = move |room: &Room| programs::make_cluster(&maker, &data_dir, room);
+        let server = Revivable::new(room, make, move |data, room| programs::start(&programs, data, room))?;
         let options = PgConnectOptions::new_without_pgpass().socket(server.dir()).port(PORT).username(programs::TESTER);
         Self::open(options.database("postgres"), Some(server), "a private server", profile, limits)
     }

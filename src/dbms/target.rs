@@ -192,6 +192,11 @@ impl Target {
         }
     }
 
+    /// Whether it is a server of the user's, on which others may work too.
+    pub fn is_shared(&self) -> bool {
+        matches!(self, Self::Url { .. })
+    }
+
     /// Whether opening it starts a server of our own, which takes a second.
     pub fn starts_server(&self) -> Result<bool, TargetError> {
         let wire = catalogue::profile(self.dialect())?.wire;

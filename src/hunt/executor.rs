@@ -87,8 +87,8 @@ pub struct Executor {
     pub(super) tally: Tally,
     /// When that was reported.
     pub(super) told: Option<Instant>,
-    /// The last case of the block before: what ran last while a database is replaced.
-    pub(super) before: Option<CaseId>,
+    /// The case that ran last: what is suspected if the server turns out to be gone when a database is replaced.
+    pub(super) last: Option<CaseId>,
 }
 
 /// Whether the database of a block could be made.
@@ -172,9 +172,9 @@ impl Executor {
             refused: 0,
             replaced: false,
             until,
-            shared: matches!(target, Target::Url { .. }),
+            shared: target.is_shared(),
             ended: None,
-            before: None,
+            last: None,
             tally: Tally::default(),
             told: None,
         })
@@ -303,7 +303,6 @@ impl Executor {
             }
             if last {
                 self.tell_uses(report)?;
-                self.before = Some(at);
                 break;
             }
             losses += u32::from(setup == Setup::Unusable);
@@ -330,8 +329,8 @@ impl Executor {
         match self.timed(|s| s.connection.reset()) {
             Ok(()) => Ok(Setup::Usable),
             Err(error) if self.shared && matches!(error.class, ErrorClass::ConnectionLost | ErrorClass::Crash) => {
-                let before = self.before.filter(|_| error.class == ErrorClass::Crash);
-                let suspect = before.map(|at| self.describe(at.block, at.case, None));
+                let last = self.last.filter(|_| error.class == ErrorClass::Crash);
+                let suspect = last.map(|at| self.describe(at.block, at.case, None));
                 server_ended(&error, suspect, report).map(|()| Setup::Unusable)
             }
             Err(error) if error.class == ErrorClass::ConnectionLost => {
@@ -408,9 +407,10 @@ impl Executor {
         self.stats.digest = self.stats.digest.wrapping_add(tested.digest());
         match setup {
             Setup::Usable => {
+                self.last = Some(at);
                 let outcome = self.run_case(tested, report)?;
                 if outcome == Outcome::Pass && at.case.is_multiple_of(PLAN_EVERY) {
-                    self.note_plan(tested);
+                    self.note_plan(tested, report)?;
                 }
                 self.note_uses(tested, &outcome);
                 self.learn(tested, report)?;

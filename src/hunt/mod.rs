@@ -6,6 +6,7 @@
 //! A case is a function of the seed, the block and its number in the block, so it can be made again by anybody; what is
 //! found must come again ([`replay`]) in a process of its own, as [`scripts`] with answers do. [`block`] numbers databases.
 
+mod answers;
 pub mod block;
 pub mod breakage;
 pub mod cache;

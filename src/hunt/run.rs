@@ -111,7 +111,7 @@ impl Executor {
     }
 
     /// Asks for the plan of a query of a case that passed: one that changes nothing, and is run as it is.
-    pub(super) fn note_plan(&mut self, tested: Tested) {
+    pub(super) fn note_plan(&mut self, tested: Tested, report: Reporter) -> io::Result<()> {
         let Tested { program, at, .. } = tested;
         let is_plain = |step: &Step| {
             let alone = step.before.is_empty() && step.after.is_empty() && step.switch.is_none();
@@ -119,7 +119,7 @@ impl Executor {
         };
         let plain: Vec<usize> = self.ran.iter().copied().filter(|step| is_plain(&program.steps()[*step])).collect();
         let turn = (at.case / PLAN_EVERY) as usize + usize::try_from(at.block).unwrap_or_default();
-        let Some(number) = turn.checked_rem(plain.len()).map(|turn| plain[turn]) else { return };
+        let Some(number) = turn.checked_rem(plain.len()).map(|turn| plain[turn]) else { return Ok(()) };
         self.recorder.note(at.block, u64::from(at.case), number as u64);
         let rows = std::mem::take(&mut self.rows);
         let profile = self.session.profile.clone();
@@ -134,9 +134,13 @@ impl Executor {
                 plan.hash(&mut hash);
                 self.stats.plans.note(hash.finish());
             }
+            Err(error) if self.shared && error.class == ErrorClass::Crash => {
+                return self.suspect(tested, Some(number), &error, report).map(drop);
+            }
             // The database is made again, and the engine reached again.
             Err(error) => self.replaced |= interpret::ends_the_engine(&error),
         }
+        Ok(())
     }
 
     /// Counts what became of a case for what it was made of.

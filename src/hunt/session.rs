@@ -1,12 +1,12 @@
 //! A target made ready for testing: connected, probed, with the snippets and classes that hold on it.
 
+use super::answers::{Acceptance, Probe, ProbeCache, broke, insist};
 use super::breakage::{Breakage, broken_kind};
-use super::cache::{CacheFile, Places};
+use super::cache::Places;
 use super::guarantees::{self, NotKept};
 use super::learned;
 use crate::caq::class::OracleClass;
 use crate::catalogue::{self, CatalogueError, Snippets};
-use crate::compare::Row;
 use crate::config::{
     ClassChoice, EXPRESSIONS_MAX, STATEMENT_LIMITS, SnippetChoice, TABLES_MAX, UnsupportedSubquery, matches_glob,
 };
@@ -24,7 +24,6 @@ use crate::sql::schema::created_table;
 use crate::sql::types::{SqlType, Value};
 use crate::triage::finding::FindingKind;
 use rand::seq::SliceRandom as _;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -62,6 +61,20 @@ pub enum SessionError {
         class: String,
         /// Why it is not used.
         reason: String,
+    },
+    /// The engine cannot be reached any more.
+    #[error("{target} cannot be reached any more: {message}")]
+    Gone {
+        /// The target.
+        target: String,
+        /// What shows it.
+        message: String,
+        /// What broke it, if that is known.
+        broken: Vec<Breakage>,
+        /// Its version.
+        version: String,
+        /// Its build.
+        build_id: String,
     },
     /// The flight recorder cannot be used.
     #[error("cannot use {path}{}", super::if_full(source))]
@@ -142,7 +155,7 @@ impl Session {
         let snippets = if snippets.percent > 0 {
             let all = catalogue::snippets(&profile, choice.source.snippets.as_deref())?;
             let drawn = working_set(all, snippets, &connection.build_id(), &mut refused_snippets);
-            validated(
+            let used = validated(
                 target,
                 &mut places,
                 connection.as_mut(),
@@ -151,7 +164,11 @@ impl Session {
                 tick,
                 &mut refused_snippets,
                 &mut broken,
-            )
+            );
+            match used {
+                Ok(used) => used,
+                Err(error) => return Err(gone(target, connection.as_ref(), error, broken)),
+            }
         } else {
             Corpus::default()
         };
@@ -169,7 +186,13 @@ impl Session {
         interpret::build(connection.as_mut(), &profile.start).map_err(TargetError::from)?;
         let mut ask = |connection: &mut dyn Connection, sql: &str| {
             tick();
-            let answer = memory.get_or_probe(&[sql], || probe(connection, &profile, sql));
+            let answer = memory.get_or_probe(&[sql], || {
+                let came = insist(connection, &profile.start, |connection| connection.rows(sql))?;
+                Ok(match came {
+                    Ok(rows) => Probe { rows: Some(rows), broke: None, message: String::new() },
+                    Err(error) => Probe { rows: None, broke: broke(&error), message: error.to_string() },
+                })
+            });
             if let Some(kind) = answer.broke {
                 broken.push(Breakage::of_statement(sql, &profile.start, kind, answer.message));
             }
@@ -200,12 +223,13 @@ impl Session {
         let assumed = choice.uses_assumed();
         let mut accepts = |statements: &[String], sql: &str| {
             let texts: Vec<&str> = statements.iter().map(String::as_str).chain([sql]).collect();
-            let mut run = || {
+            let mut run = |connection: &mut dyn Connection| {
                 if built != statements {
                     tick();
-                    interpret::build(connection.as_mut(), statements)?;
+                    built.clear();
+                    interpret::build(connection, statements)?;
                     built = statements.to_vec();
-                    missing_table = first_refused_table(connection.as_mut(), statements);
+                    missing_table = first_refused_table(connection, statements);
                 }
                 match &missing_table {
                     Some(refused) => Ok(Some(refused.clone())),
@@ -217,13 +241,10 @@ impl Session {
                 }
             };
             let Acceptance { refused, broke } = memory.get_or_probe(&texts, || {
-                let first = run();
-                let lost = matches!(&first, Err(error) if error.class == ErrorClass::ConnectionLost);
-                let refused = if lost { run() } else { first };
-                match refused {
+                Ok(match insist(connection.as_mut(), &[], &mut run)? {
                     Ok(refused) => Acceptance { refused, broke: None },
                     Err(error) => Acceptance { refused: Some(error.to_string()), broke: broke(&error) },
-                }
+                })
             });
             if let Some(kind) = broke {
                 let said = refused.clone().unwrap_or_default();
@@ -241,6 +262,9 @@ impl Session {
             may_fail_percent,
         };
         let opened: Vec<_> = wanted.iter().filter_map(|oracle| (oracle.open)(setting(), &mut accepts)).collect();
+        if let Some(error) = memory.gone.take() {
+            return Err(gone(target, connection.as_ref(), error, broken));
+        }
         if opened.is_empty() {
             return Err(SessionError::NoClass { patterns: choice.classes.join(", ") });
         }
@@ -290,120 +314,14 @@ fn counted(capabilities: &Capabilities, validated: usize, refused: &mut BTreeMap
     count
 }
 
-/// The rows of a query that needs no tables of a class. What was asked before may have ended the engine.
-fn probe(connection: &mut dyn Connection, profile: &Profile, sql: &str) -> Probe {
-    let result = match connection.rows(sql) {
-        Err(error) if error.class == ErrorClass::ConnectionLost => {
-            interpret::build(connection, &profile.start).and_then(|()| connection.rows(sql))
-        }
-        result => result,
-    };
-    match result {
-        Ok(rows) => Probe { rows: Some(rows), broke: None, message: String::new() },
-        Err(error) => Probe { rows: None, broke: broke(&error), message: error.to_string() },
-    }
-}
-
-/// What came of a question that needs no tables.
-#[derive(Serialize, Deserialize)]
-struct Probe {
-    rows: Option<Vec<Row>>,
-    /// How it broke the engine, if it did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    broke: Option<FindingKind>,
-    /// What the engine said if there are no rows.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    message: String,
-}
-
-impl Default for Probe {
-    fn default() -> Self {
-        Self { rows: None, broke: Some(FindingKind::Crash), message: String::new() }
-    }
-}
-
-/// How an error shows that the engine is broken, if it does.
-fn broke(error: &EngineError) -> Option<FindingKind> {
-    error.class.is_finding().then(|| error.class.into())
-}
-
-/// What a build of an engine was seen to accept, so that it is not asked again at every start.
-struct ProbeCache {
-    cache: CacheFile,
-    known: HashMap<String, Option<serde_json::Value>>,
-    /// Questions that were begun and not answered: the engine ended, or was stopped.
-    begun: HashMap<String, usize>,
-}
-
-/// Whether a query runs.
-#[derive(Serialize, Deserialize)]
-struct Acceptance {
-    /// What the engine said if it does not.
-    refused: Option<String>,
-    /// How it broke the engine, if it did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    broke: Option<FindingKind>,
-}
-
-impl Default for Acceptance {
-    fn default() -> Self {
-        Self { refused: Some("it ended the engine".to_owned()), broke: Some(FindingKind::Crash) }
-    }
-}
-
-/// A line of the memory. A question is written down before it is asked.
-#[derive(Serialize, Deserialize)]
-struct MemoryLine {
-    key: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    answer: Option<serde_json::Value>,
-}
-
-impl ProbeCache {
-    /// The memory of a target's build. Locked until it is dropped, so that a second hunt waits rather than asks again.
-    fn open(target: &Target, places: &mut Places, connection: &dyn Connection, profile: &Profile) -> Self {
-        let name = keyed(&[env!("CARGO_PKG_VERSION"), &profile.digest, &target.to_string(), &connection.build_id()]);
-        let cache = places.open(&format!("accepted-{name}.jsonl"));
-        let (mut known, mut begun) = (HashMap::new(), HashMap::<String, usize>::new());
-        // A line cut off by a kill does not parse.
-        for MemoryLine { key, answer } in cache.text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
-            if answer.is_some() {
-                known.insert(key, answer);
-            } else {
-                *begun.entry(key).or_default() += 1;
-            }
-        }
-        Self { cache, known, begun }
-    }
-
-    /// What is known of these statements, or what `ask` finds out. What ended the engine [`STARTS_MAX`] times is refused.
-    fn get_or_probe<T: Serialize + DeserializeOwned + Default>(
-        &mut self,
-        statements: &[&str],
-        ask: impl FnOnce() -> T,
-    ) -> T {
-        let key = keyed(statements);
-        match self.known.get(&key) {
-            Some(Some(value)) => {
-                if let Ok(known) = serde_json::from_value(value.clone()) {
-                    return known;
-                }
-            }
-            Some(None) => return T::default(),
-            None if self.begun.get(&key).is_some_and(|begun| *begun >= STARTS_MAX) => return T::default(),
-            None => {}
-        }
-        self.cache.add(&MemoryLine { key: key.clone(), answer: None });
-        let answer = ask();
-        let value = serde_json::to_value(&answer).ok();
-        self.cache.add(&MemoryLine { key: key.clone(), answer: value.clone() });
-        self.known.insert(key, value);
-        answer
-    }
+/// That an engine cannot be reached any more that is being made ready.
+fn gone(target: &Target, connection: &dyn Connection, error: EngineError, broken: Vec<Breakage>) -> SessionError {
+    let (version, build_id) = (connection.version(), connection.build_id());
+    SessionError::Gone { target: target.to_string(), message: error.message, broken, version, build_id }
 }
 
 /// A short name for texts.
-fn keyed(texts: &[&str]) -> String {
+pub(super) fn keyed(texts: &[&str]) -> String {
     Digest::of(texts.iter().copied()).hex(24)
 }
 
@@ -511,7 +429,7 @@ pub fn select(classes: Vec<OracleClass>, patterns: &[String]) -> Vec<OracleClass
 }
 
 /// Validations of a snippet that may end without a verdict before it is given up: once may have been a kill.
-const STARTS_MAX: usize = 2;
+pub(super) const STARTS_MAX: usize = 2;
 
 /// A line of the cache. A start without a verdict is a validation that did not end.
 #[derive(Serialize, Deserialize)]
@@ -594,7 +512,8 @@ pub fn key(snippet: &Parsed) -> String {
 }
 
 /// The snippets that hold on the target. What is known already is read from the cache; a snippet at which validation
-/// ended without a verdict [`STARTS_MAX`] times crashes or stops the engine and is not tried again.
+/// ended without a verdict [`STARTS_MAX`] times crashes or stops the engine and is not tried again. The error is that the
+/// engine cannot be reached any more.
 #[expect(clippy::too_many_arguments, reason = "one caller; two of them are what it adds to")]
 fn validated(
     target: &Target,
@@ -605,7 +524,7 @@ fn validated(
     tick: &mut dyn FnMut(),
     refused: &mut BTreeMap<String, usize>,
     broken: &mut Vec<Breakage>,
-) -> Corpus {
+) -> Result<Corpus, EngineError> {
     let mut cache = places.open(&cache_name(target, &connection.build_id(), profile));
     let (mut verdicts, starts) = read_verdicts(&cache.text);
     let mut judge = Judge::new(connection, profile);
@@ -615,7 +534,7 @@ fn validated(
         if !verdicts.contains_key(&key) && starts.get(&key).is_none_or(|starts| *starts < STARTS_MAX) {
             tick();
             cache.add(&CacheLine { snippet: key.clone(), verdict: None });
-            let verdict = judge.of(&snippet);
+            let verdict = judge.of(&snippet)?;
             cache.add(&CacheLine { snippet: key.clone(), verdict: Some(verdict.clone()) });
             verdicts.insert(key.clone(), verdict);
         }
@@ -640,5 +559,5 @@ fn validated(
         }
     }
     places.notes.extend(cache.problem.take());
-    corpus
+    Ok(corpus)
 }

@@ -355,7 +355,7 @@ impl<'a> Hunt<'a> {
         let entries: Vec<Watched> = watched.iter().filter(|entry| entry.is_older_than(version)).cloned().collect();
         self.to_be_looked_at = entries.len();
         // A server of the user's may not survive the question.
-        let target = self.plan.spec.dbms.parse().ok().filter(|target| !matches!(target, Target::Url { .. }));
+        let target = self.plan.spec.dbms.parse().ok().filter(|target: &Target| !target.is_shared());
         let (Some(target), false) = (target, entries.is_empty()) else { return };
         let looking = gone::look(entries, target, data_dir.clone(), self.run_dir.clone(), self.events.clone());
         self.looking = Some(tokio::spawn(looking));
@@ -568,7 +568,7 @@ impl<'a> Hunt<'a> {
 
     /// Whether executors share a server that is not ours.
     fn is_shared(&self) -> bool {
-        matches!(self.plan.spec.dbms.parse(), Ok(Target::Url { .. }))
+        self.plan.spec.dbms.parse().is_ok_and(|target: Target| target.is_shared())
     }
 
     /// An executor lost the server. All do; what each ran is looked at when the server is back.

@@ -62,6 +62,9 @@ while [ -e "$1" ] && [ $i -lt 50 ]; do
 done
 "#;
 
+/// Where in a room a server's data are.
+const DATA: &str = "data";
+
 impl Room {
     /// Makes a directory, in memory if there is enough of it, and removes those that nobody uses any more.
     pub fn open(data_dir: &Path, account: Option<Account>) -> Result<Self, ServerError> {
@@ -94,7 +97,8 @@ impl Room {
         program: &Path,
         make: impl FnOnce(&Path) -> Result<(), ServerError>,
     ) -> Result<PathBuf, ServerError> {
-        let data = self.dir.join("data");
+        let data = self.dir.join(DATA);
+        let _ = fs::remove_dir_all(&data);
         // Another build of the program may want other data.
         let modified = fs::metadata(program).map(|m| (m.len(), m.mtime())).unwrap_or_default();
         let name = super::name_of(&program.join(format!("{modified:?} {DATA_FORM}")));
@@ -240,23 +244,29 @@ impl Server {
     }
 }
 
-/// What starts a server in a room.
-type Start = Box<dyn Fn(&Room) -> Result<Server, ServerError>>;
+/// What makes a server's data in a room.
+type Make = Box<dyn Fn(&Room) -> Result<PathBuf, ServerError>>;
+
+/// What starts a server on such data.
+type Start = Box<dyn Fn(&Path, &Room) -> Result<Server, ServerError>>;
 
 /// A server that is started again when it is gone. It ends before its room goes.
 pub struct Revivable {
     server: Server,
     room: Room,
+    make: Make,
     start: Start,
 }
 
 impl Revivable {
-    /// Starts a server.
+    /// Makes its data and starts a server.
     pub fn new(
         room: Room,
-        start: impl Fn(&Room) -> Result<Server, ServerError> + 'static,
+        make: impl Fn(&Room) -> Result<PathBuf, ServerError> + 'static,
+        start: impl Fn(&Path, &Room) -> Result<Server, ServerError> + 'static,
     ) -> Result<Self, ServerError> {
-        Ok(Self { server: start(&room)?, room, start: Box::new(start) })
+        let server = start(&make(&room)?, &room)?;
+        Ok(Self { server, room, make: Box::new(make), start: Box::new(start) })
     }
 
     /// The directory it is in.
@@ -281,10 +291,12 @@ impl Revivable {
         None
     }
 
-    /// Starts it again if it ended.
+    /// Starts it again if it ended, on new data if it does not recover: nothing in the old is needed.
     pub fn revive(&mut self) -> Result<(), ServerError> {
         if self.server.ended().is_some() {
-            self.server = (self.start)(&self.room)?;
+            let data = self.room.dir.join(DATA);
+            let started = (self.start)(&data, &self.room);
+            self.server = started.or_else(|_| (self.start)(&(self.make)(&self.room)?, &self.room))?;
         }
         Ok(())
     }
@@ -390,6 +402,34 @@ mod tests {
         assert_eq!(ended("echo word; kill -SEGV $$"), (true, "word\n".to_owned()));
         assert_eq!(ended("kill -KILL $$"), (false, String::new()));
         assert_eq!(ended("exit 3"), (false, String::new()));
+    }
+
+    #[test]
+    fn a_server_that_does_not_recover_gets_new_data() {
+        let data_dir = tempfile::tempdir().expect("a directory");
+        let room = Room::open(data_dir.path(), None).expect("a room");
+        let make = |room: &Room| {
+            let data = room.dir.join(DATA);
+            fs::write(&data, "good").map_err(file(&data))?;
+            Ok(data)
+        };
+        let start = |data: &Path, room: &Room| match fs::read_to_string(data).as_deref() {
+            Ok("good") => {
+                let mut command = Command::new("sleep");
+                command.arg("1000");
+                Server::start(command, room)
+            }
+            _ => Err(ServerError::Program { program: "sleep".to_owned(), message: "broken data".to_owned() }),
+        };
+        let mut server = Revivable::new(room, make, start).expect("starts");
+        let first = server.server.pid();
+        let data = server.dir().join(DATA);
+        fs::write(&data, "broken").expect("writes");
+        server.revive().expect("runs");
+        assert_eq!((server.server.pid(), fs::read_to_string(&data).expect("reads")), (first, "broken".to_owned()));
+        server.end();
+        server.revive().expect("starts");
+        assert_eq!(fs::read_to_string(&data).expect("reads"), "good");
     }
 
     #[test]
