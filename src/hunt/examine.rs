@@ -116,7 +116,7 @@ impl Executor {
         let has_enough = self.config.spec.limits.bugs_max.is_some_and(|max| self.news >= max);
         if has_enough || !self.watched.entry(group.clone()).or_default().is_due(max) {
             // What the limits keep from being written stays visible in the summary.
-            return Ok(Outcome::Fail(format!("{kind}, one of many: not looked at")));
+            return Ok(Outcome::Repeated(format!("{kind}, one of many: not looked at")));
         }
         let unreduced = self.finding(tested, kind, &statements, &part);
         if !self.comes_again(&unreduced, at)? {
@@ -164,11 +164,11 @@ impl Executor {
             report(Report::Found(self.write(finding, &self.config.environment.out_dir)?))?;
         }
         let kind = finding.kind;
-        Ok(Outcome::Fail(match (is_known, few) {
-            (true, _) => format!("{kind}, known"),
-            (false, true) => kind.to_string(),
-            (false, false) => format!("{kind}, of a bug that has enough findings"),
-        }))
+        Ok(match (is_known, few) {
+            (true, _) => Outcome::Repeated(format!("{kind}, known")),
+            (false, true) => Outcome::Fail(kind.to_string()),
+            (false, false) => Outcome::Repeated(format!("{kind}, of a bug that has enough findings")),
+        })
     }
 
     /// Whether the steps of a case whose checks hold have results with different hashes: floats within the tolerance.

@@ -263,10 +263,10 @@ impl Executor {
                 counts.cases += 1;
                 counts.queries += self.ran.len() as u64;
                 counts.refused += std::mem::take(&mut self.refused);
-                counts.fail += u64::from(matches!(outcome, Outcome::Fail(_)));
+                counts.fail += u64::from(outcome.is_failure());
                 tried += 1;
                 refused += u32::from(matches!(outcome, Outcome::Skipped(_)));
-                old += u32::from(outcome.is_old_news());
+                old += u32::from(matches!(outcome, Outcome::Repeated(_)));
             }
             self.stats.outcomes.count(&outcome);
             let next = number + 1;

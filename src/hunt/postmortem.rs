@@ -93,7 +93,7 @@ pub(super) fn keep(
     if known.iter().filter(of_class).count() >= plan.spec.limits.findings_per_class_max
         || known.iter().filter(of_bug).count() >= FINDINGS_PER_BUG_MAX
     {
-        return Ok((Outcome::Fail(format!("{kind}, one of many: not written")), None));
+        return Ok((Outcome::Repeated(format!("{kind}, one of many: not written")), None));
     }
     let found = write(plan, finding, &plan.environment.out_dir)?;
     Ok((Outcome::Fail(kind), Some(found)))

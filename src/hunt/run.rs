@@ -149,7 +149,7 @@ impl Executor {
         match outcome {
             Outcome::Pass => cases.pass = 1,
             Outcome::Skipped(_) | Outcome::Warning(_) => cases.void = 1,
-            Outcome::Fail(_) => cases.fail = 1,
+            Outcome::Fail(_) | Outcome::Repeated(_) => cases.fail = 1,
         }
         let tally = &mut self.tally;
         tally.note_class(tested.database.class(), cases);

@@ -15,13 +15,14 @@ pub enum Outcome {
     Warning(String),
     /// The engine gave a wrong answer or broke, confirmed.
     Fail(String),
+    /// It did once more, and nobody learns anything from it: the bug is known, or has enough findings.
+    Repeated(String),
 }
 
 impl Outcome {
-    /// Whether it is a failure that nobody learns anything from: of a bug that is known, or that has enough findings.
-    pub fn is_old_news(&self) -> bool {
-        // What is new is its kind alone.
-        matches!(self, Self::Fail(why) if why.contains(", "))
+    /// Whether the engine is wrong.
+    pub fn is_failure(&self) -> bool {
+        matches!(self, Self::Fail(_) | Self::Repeated(_))
     }
 }
 
@@ -50,7 +51,7 @@ impl Outcomes {
             }
             Outcome::Skipped(reason) => (&mut self.skipped, "skipped", reason),
             Outcome::Warning(reason) => (&mut self.warning, "warning", reason),
-            Outcome::Fail(reason) => (&mut self.fail, "fail", reason),
+            Outcome::Fail(reason) | Outcome::Repeated(reason) => (&mut self.fail, "fail", reason),
         };
         *counter += 1;
         *self.reasons.entry(format!("{name}: {reason}")).or_default() += 1;
@@ -273,16 +274,6 @@ pub fn share(part: u64, whole: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_failure_is_news_by_its_kind_alone() {
-        use crate::triage::finding::FindingKind;
-        for kind in [FindingKind::WrongResult, FindingKind::InternalError, FindingKind::Crash, FindingKind::Hang] {
-            assert!(!Outcome::Fail(kind.to_string()).is_old_news(), "{kind}");
-            assert!(Outcome::Fail(format!("{kind}, known")).is_old_news(), "{kind}");
-        }
-        assert!(!Outcome::Skipped("set-up failed, twice".to_owned()).is_old_news());
-    }
 
     #[test]
     fn time_on_failures_is_not_of_the_loop_that_the_engine_has_a_share_of() {
