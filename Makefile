@@ -66,8 +66,8 @@ test: tools z3 postgresql engines browser
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	@mkdir -p target; rm -f target/skipped-tests
-# Tests wait for servers now and then, so there are two more than cores.
-	CAQTUS_SKIPPED=$(CURDIR)/target/skipped-tests RUST_TEST_THREADS=$$(($$(nproc) + 2)) \
+# Tests wait for servers now and then, so there are more of them at a time than cores.
+	CAQTUS_SKIPPED=$(CURDIR)/target/skipped-tests RUST_TEST_THREADS=$$(($$(nproc) + 3)) \
 	  cargo test --workspace --locked; status=$$?; \
 	if [ -s target/skipped-tests ]; then \
 	  echo "$$(cut -d' ' -f1 target/skipped-tests | sort -u | wc -l) tests skipped, some in part:"; sort -u target/skipped-tests; \

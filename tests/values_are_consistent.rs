@@ -93,8 +93,9 @@ fn contexts_are_chosen_by_name() {
     assert!(String::from_utf8_lossy(&none.stderr).contains("no class matches tlp-*"));
 }
 
-/// Seeds of the hunts on each engine: what one database or one version makes of one seed counts little among them.
-const SEEDS: [&str; 2] = ["9", "15"];
+/// Seeds of the hunts on each engine: what one database or one version makes of one seed counts little among them. Tests of
+/// other oracles have the same, so that what was found of snippets serves them all.
+const SEEDS: [&str; 2] = ["2", "3"];
 
 #[test]
 fn most_expressions_are_compared_on_every_engine() {

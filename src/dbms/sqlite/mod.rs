@@ -201,7 +201,11 @@ impl Connection for Sqlite {
             }
             code
         };
-        if code == ffi::SQLITE_OK { Ok(()) } else { Err(self.error(false)) }
+        if code != ffi::SQLITE_OK {
+            return Err(self.error(false));
+        }
+        // Some builds, the linked one too, have them on from the start. A script that needs them is to say so.
+        self.execute("PRAGMA foreign_keys = OFF")
     }
 
     fn execute(&mut self, sql: &str) -> Result<(), EngineError> {
@@ -350,6 +354,16 @@ mod tests {
         db.execute("CREATE TABLE t(c)").expect("creates");
         db.reset().expect("resets");
         assert!(db.execute("SELECT * FROM t").is_err());
+    }
+
+    #[test]
+    fn a_new_database_is_as_in_the_engine_s_own_shell() {
+        let mut db = open();
+        for _ in 0..2 {
+            assert_eq!(db.rows("PRAGMA foreign_keys"), Ok(vec![vec![Value::Int(0)]]));
+            db.execute("PRAGMA foreign_keys = ON").expect("turns");
+            db.reset().expect("resets");
+        }
     }
 
     #[test]

@@ -271,7 +271,7 @@ impl Oracle for State {
 }
 
 /// Databases in a hundred on which the reference evaluator judges the next state.
-const JUDGED_PERCENT: u32 = 30;
+const JUDGED_PERCENT: u32 = 10;
 
 /// Cases drawn there until one has a meaning for it.
 const DRAWS: usize = 6;
