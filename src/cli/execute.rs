@@ -16,7 +16,7 @@ use crate::hunt::replay::OPENED;
 use crate::hunt::scripts::{self, Said};
 use crate::hunt::session::SessionError;
 use crate::triage::confirm::replay_finding;
-use crate::triage::finding::Finding;
+use crate::triage::finding::{Finding, FindingKind};
 use crate::triage::script::Script;
 use clap::Args;
 use serde::Serialize;
@@ -93,8 +93,9 @@ pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
     let mut executor = match Executor::new(config) {
         Ok(executor) => executor,
         Err(SessionError::Gone { message, broken, version, build_id, .. }) if is_shared => {
-            let broke = broken.last().map(|broken| Box::new(broken.finding(&dbms, &version, &build_id, seed)));
-            send(Report::ServerEnded { message, suspect: broke })?;
+            let crash = broken.iter().rfind(|broken| broken.kind == FindingKind::Crash);
+            let suspect = crash.map(|crash| Box::new(crash.finding(&dbms, &version, &build_id, seed)));
+            send(Report::ServerEnded { message, suspect })?;
             return Ok(ExitCode::from(COULD_NOT_RUN));
         }
         Err(error) => {
