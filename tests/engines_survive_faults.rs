@@ -404,10 +404,12 @@ fn an_engine_that_cannot_be_fetched_is_told_from_one_that_is_broken() {
 fn a_mariadb_server_is_left_as_it_was() {
     let Some(server) = MariaServer::start() else { return };
     let caqtus = Caqtus::new();
-    server.sql("CREATE DATABASE shop; CREATE TABLE shop.customers(id INT)");
+    server.sql("CREATE DATABASE shop; CREATE DATABASE caqtus_mine; CREATE TABLE shop.customers(id INT)");
     // What the documentation says is enough.
     server.sql("CREATE USER tester IDENTIFIED BY 'secret'; GRANT ALL ON `caqtus\\_%`.* TO tester");
     let before = server.sql("SHOW DATABASES");
+    // Of a program that was killed before it could mark it.
+    server.sql("CREATE DATABASE caqtus_123_ab");
     let url = server.url("tester", "secret");
     let output = caqtus.run(&["hunt", "--dbms", &server.url("tester", "wrong"), "--cases", "1"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -419,7 +421,7 @@ fn a_mariadb_server_is_left_as_it_was() {
     assert!(summary["outcomes"]["pass"].as_u64() > Some(100), "{summary}");
     assert_eq!(server.sql("SHOW DATABASES"), before);
     // A program that is killed: its executors notice, and if they were killed too, the next one cleans up.
-    let own = || server.sql("SHOW DATABASES LIKE 'caqtus%'");
+    let own = || server.sql("SHOW DATABASES LIKE 'caqtus\\_%\\_%'");
     let mut killed = caqtus.command(&[&["hunt", "--quiet"], &hunt[..]].concat()).spawn().expect("starts");
     crate::support::wait_until("databases are there", || own().lines().count() == 2);
     let executors: Vec<u32> =
@@ -430,6 +432,8 @@ fn a_mariadb_server_is_left_as_it_was() {
     killed.wait().expect("ends");
     // One of them may have been about to be replaced.
     assert!((1..=2).contains(&own().lines().count()), "{}", own());
+    let connected = "SELECT id FROM information_schema.processlist WHERE user = 'tester'";
+    crate::support::wait_until("the server has noticed it", || server.sql(connected).is_empty());
     let (code, _) = caqtus.hunt(&[&hunt[..], &["--cases", "1", "--min-cases", "0", "--max-void", "100"]].concat());
     assert_eq!(code, 0);
     assert_eq!(server.sql("SHOW DATABASES"), before);

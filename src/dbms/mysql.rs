@@ -159,14 +159,23 @@ impl Mysql {
         Ok(mysql)
     }
 
-    /// Drops what programs that were killed left on a server: databases that bear the mark and whose lock is free.
+    /// Drops what programs that were killed left on a server: databases that bear the mark and whose lock is free, and those
+    /// without a table that are named as here, in which the mark was not made yet.
     fn drop_stale(&mut self) -> Result<(), EngineError> {
-        let marked = format!(
-            "SELECT table_schema FROM information_schema.tables WHERE table_name = '{MARK}' \
-             AND LEFT(table_schema, {}) = '{PREFIX}' AND IS_FREE_LOCK(table_schema)",
+        let free = |name: &str| format!("LEFT({name}, {}) = '{PREFIX}' AND IS_FREE_LOCK({name})", PREFIX.len());
+        let tables = "information_schema.tables";
+        let marked =
+            format!("SELECT table_schema FROM {tables} WHERE table_name = '{MARK}' AND {}", free("table_schema"));
+        let empty = format!(
+            "SELECT schema_name FROM information_schema.schemata WHERE {} AND schema_name NOT IN \
+             (SELECT table_schema FROM {tables} WHERE LEFT(table_schema, {}) = '{PREFIX}')",
+            free("schema_name"),
             PREFIX.len()
         );
-        for database in self.send(&marked)?.into_iter().flatten().map(text_of) {
+        let names = |rows: Vec<Row>| rows.into_iter().flatten().map(text_of);
+        let mut stale: Vec<String> = names(self.send(&marked)?).collect();
+        stale.extend(names(self.send(&empty)?).filter(|name| is_named_here(name)));
+        for database in stale {
             self.send(&format!("DROP DATABASE IF EXISTS {}", quoted(&database)))?;
         }
         Ok(())
@@ -311,6 +320,14 @@ impl Mysql {
             }
         }
     }
+}
+
+/// Whether a database has such a name as those that are made here: the number of a process and a few hexadecimal digits.
+fn is_named_here(name: &str) -> bool {
+    let parts = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('_'));
+    parts.is_some_and(|(process, random)| {
+        process.parse::<u32>().is_ok() && u16::from_str_radix(random, 16).is_ok_and(|n| format!("{n:x}") == random)
+    })
 }
 
 /// For how many seconds a server has run, if it says so.
