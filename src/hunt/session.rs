@@ -193,7 +193,7 @@ impl Session {
                     Err(error) => Probe { rows: None, broke: broke(&error), message: error.to_string() },
                 })
             });
-            if let Some(kind) = answer.broke {
+            if let (Some(kind), None) = (answer.broke, &memory.gone) {
                 broken.push(Breakage::of_statement(sql, &profile.start, kind, answer.message));
             }
             answer.rows
@@ -246,7 +246,7 @@ impl Session {
                     Err(error) => Acceptance { refused: Some(error.to_string()), broke: broke(&error) },
                 })
             });
-            if let Some(kind) = broke {
+            if let (Some(kind), None) = (broke, &memory.gone) {
                 let said = refused.clone().unwrap_or_default();
                 broken.push(Breakage::of_statement(sql, statements, kind, said));
             }
