@@ -3,26 +3,32 @@
 
 use crate::support::engines::{PgServer, skip};
 use crate::support::{Caqtus, succeed};
+use crate::wrong_classes_are_found::WRONG;
 use caqtus::config::STATEMENT_LIMITS;
 use caqtus::dbms::target::Target;
 use caqtus::sql::types::Value;
 use std::fs;
 
-const WRONG: &str = r#"
-[[class]]
-name = "wrong-not-in-null"
-schema = "CREATE TABLE t1(c0 INT); CREATE TABLE t2(c0 INT)"
-placeholders = { p1 = "Expr(t2: BOOLEAN)" }
-members = [
-  "SELECT t1.c0 FROM t1 WHERE t1.c0 NOT IN (SELECT t2.c0 FROM t2 WHERE t2.p1)",
-  "SELECT t1.c0 FROM t1 WHERE NOT EXISTS (SELECT 1 FROM t2 WHERE t2.p1 AND t2.c0 = t1.c0)",
-]
-"#;
+/// The class whose finding becomes a test.
+const CLASS: &str = "wrong-not-in-null";
 
 /// A finding of the wrong class: its identifier, and its `repro.sql`.
 fn found(caqtus: &Caqtus, dbms: &str) -> (String, String) {
     fs::write(caqtus.path("wrong.toml"), WRONG).expect("writes");
-    let words = ["--dbms", dbms, "--catalogue", "wrong.toml", "--seed", "1", "--cases", "300", "--workers", "1"];
+    let words = [
+        "--dbms",
+        dbms,
+        "--catalogue",
+        "wrong.toml",
+        "--class",
+        CLASS,
+        "--seed",
+        "1",
+        "--cases",
+        "300",
+        "--workers",
+        "1",
+    ];
     let (code, json) = caqtus.hunt(&[&words[..], &["--keep", "1", "--max-bugs", "1", "--out", "out"]].concat());
     assert_eq!(code, 1, "{json}");
     let text = |key: &str| json["findings"][0][key].as_str().unwrap_or_else(|| panic!("{json}")).to_owned();

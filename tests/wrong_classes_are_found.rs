@@ -4,7 +4,7 @@
 use crate::support::Caqtus;
 
 /// Each of these looks right. The first two are the listings of the Argus paper's appendix C as printed.
-const WRONG: &str = r#"
+pub(crate) const WRONG: &str = r#"
 [[class]]
 name = "wrong-tlp-precedence"
 schema = "CREATE TABLE t1(c0 INT); CREATE TABLE t2(c0 INT)"

@@ -43,7 +43,7 @@ impl Hunt<'_> {
     }
 
     /// The next piece of work, if there is any.
-    pub(super) fn next_order(&mut self) -> Option<Order> {
+    fn next_order(&mut self) -> Option<Order> {
         if let Some(order) = self.again.pop() {
             return Some(order);
         }
@@ -178,7 +178,7 @@ impl Hunt<'_> {
 
     /// Hands out again what an executor left of a block: the cases before the one at which it ended that were not reported
     /// yet, and those behind it, where the database can be made.
-    pub(super) fn put_back(&mut self, block: u64, first: u32, end: u32, position: Position) {
+    fn put_back(&mut self, block: u64, first: u32, end: u32, position: Position) {
         let case = u32::try_from(position.case).unwrap_or(end);
         let behind = if position.statement < recorder::SETUP { case + 1..end } else { end..end };
         for (block, piece) in [(block, first..case), (position.block, behind)] {
