@@ -95,6 +95,9 @@ pub const SERVER_GRACE_MS: u64 = 3_000;
 /// How often a command of the user's starts it in one hunt, unless somebody says otherwise.
 pub const SERVER_STARTS_MAX: u32 = 20;
 
+/// How long an executor reduces a failure before another runs cases in its place.
+pub const STAND_IN_AFTER_MS: u64 = 1_000;
+
 /// How often the state of a campaign is written, for resumption.
 pub const STATE_EVERY_MS: u64 = 1_000;
 

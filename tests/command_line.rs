@@ -37,7 +37,7 @@ fn the_summary_has_every_field_that_tools_rely_on() {
     for field in ["id", "kind", "cause", "fingerprint", "script", "dir", "first_seen", "last_seen"] {
         assert!(bug[field].is_string(), "{field}: {json}");
     }
-    for list in ["oracles", "classes", "members"] {
+    for list in ["oracles", "classes", "members", "fingerprints"] {
         assert!(bug[list][0].is_string(), "{list}: {json}");
     }
     assert!(bug["findings"].is_u64() && bug["suppressed"].is_null(), "{json}");

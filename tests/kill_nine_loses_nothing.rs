@@ -39,11 +39,20 @@ fn killing_the_supervisor_leaves_findings_and_no_orphans() {
     assert!(before.iter().all(|id| after.contains(id)), "no finding is lost");
 }
 
-/// Blocks that the campaign on disk says are done.
-fn blocks_done(caqtus: &Caqtus) -> u64 {
+/// The campaign on disk.
+fn campaign(caqtus: &Caqtus) -> serde_json::Value {
     let text = std::fs::read_to_string(caqtus.path("out/campaign.json")).unwrap_or_default();
-    let campaign: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    campaign["done_below"].as_u64().unwrap_or(0)
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// Blocks that it says are done.
+fn blocks_done(caqtus: &Caqtus) -> u64 {
+    campaign(caqtus)["done_below"].as_u64().unwrap_or(0)
+}
+
+/// Cases that passed.
+fn passed(caqtus: &Caqtus) -> u64 {
+    campaign(caqtus)["stats"]["outcomes"]["pass"].as_u64().unwrap_or(0)
 }
 
 fn interrupt(hunt: std::process::Child) -> serde_json::Value {
@@ -82,4 +91,45 @@ fn ctrl_c_ends_with_the_summary() {
     assert!(json["cases"].as_u64() > Some(0), "{json}");
     let campaign = std::fs::read_to_string(caqtus.path("out/campaign.json")).expect("the campaign");
     assert!(campaign.contains("\"finished\":true"));
+}
+
+/// Executors of a hunt, and whether it has a finding that is still being reduced.
+fn at_work(caqtus: &Caqtus) -> (Vec<u32>, bool) {
+    let is_executor = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).nth(1) == Some(b"execute".as_slice())
+    };
+    let executors = processes_naming(&caqtus.path("out")).into_iter().filter(is_executor).collect();
+    let found = std::fs::read_dir(caqtus.path("out")).into_iter().flatten().flatten();
+    let cases = found.filter_map(|entry| std::fs::read_to_string(entry.path().join("case.json")).ok());
+    (executors, cases.into_iter().any(|text| text.contains("\"reduced\": false")))
+}
+
+#[test]
+fn the_hunt_goes_on_while_its_only_executor_reduces() {
+    let caqtus = Caqtus::new();
+    let out = caqtus.path("out").display().to_string();
+    let words = ["hunt", "--dbms", "planted:drop-row", "--seed", "5", "--quiet", "--workers", "1", "--out", &out];
+    let mut hunt = caqtus.command(&words).stdout(Stdio::null()).spawn().expect("starts");
+    let mut stopped = 0;
+    // A reduction that takes as long as is wanted: its executor is stopped.
+    wait_until("an executor is stopped while it reduces", || {
+        let (executors, reduces) = at_work(&caqtus);
+        if let ([executor], true) = (executors.as_slice(), reduces) {
+            kill("-STOP", *executor);
+            if at_work(&caqtus).1 {
+                stopped = *executor;
+            } else {
+                kill("-CONT", *executor);
+            }
+        }
+        stopped != 0
+    });
+    wait_until("another stands in for it", || at_work(&caqtus).0.len() == 2);
+    let before = passed(&caqtus);
+    wait_until("cases run meanwhile", || passed(&caqtus) > before);
+    kill("-CONT", stopped);
+    wait_until("one is let go", || at_work(&caqtus).0.len() == 1);
+    kill("-INT", hunt.id());
+    hunt.wait().expect("ends");
 }

@@ -19,6 +19,7 @@ use crate::triage::regression::{Style, in_one};
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
@@ -207,6 +208,7 @@ async fn whole(service: &Shared, id: i64) -> Result<(Bug, Finding, Arc<Profile>)
         classes: classes.into_iter().collect(),
         cause: fingerprint.cause.clone(),
         fingerprint: fingerprint.to_string(),
+        fingerprints: BTreeSet::from([fingerprint.to_string()]),
         findings: usize::try_from(line.findings).unwrap_or_default(),
         script: dir.join("repro.sql"),
         dir,

@@ -44,7 +44,7 @@ pub fn version_of(engine: &str, version: &str) -> Target {
 }
 
 /// The versions of an engine that are here, oldest first.
-fn versions_here(engine: &str, data_dir: &Path) -> Result<Vec<String>, FindingUseError> {
+pub fn versions_here(engine: &str, data_dir: &Path) -> Result<Vec<String>, FindingUseError> {
     let mut versions = EngineStore::new(data_dir).versions(engine);
     if engine == "sqlite" {
         let linked = Sqlite::linked(STATEMENT_LIMITS)?.version();

@@ -20,7 +20,7 @@ use crate::triage::group::{self, Bug, Decisions};
 use crate::triage::known::{self, KNOWN_FILE, KnownBug, KnownError};
 use crate::triage::script::{Script, Versions};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
@@ -315,6 +315,8 @@ fn baseline(path: &Path) -> Result<Vec<KnownBug>, KnownBugsError> {
     #[derive(Deserialize)]
     struct BugBefore {
         fingerprint: String,
+        #[serde(default)]
+        fingerprints: Vec<String>,
     }
     let name = path.display().to_string();
     let text =
@@ -322,12 +324,17 @@ fn baseline(path: &Path) -> Result<Vec<KnownBug>, KnownBugsError> {
     let last = text.trim().lines().last().unwrap_or_default();
     let before = serde_json::from_str::<Before>(&text).or_else(|_| serde_json::from_str(last));
     let before = before.map_err(|source| KnownBugsError::Form { path: name.clone(), source })?;
-    let entry = |bug: BugBefore| KnownBug {
+    let entry = |fingerprint: String| KnownBug {
         reason: format!("in the baseline {name}"),
-        fingerprint: Some(bug.fingerprint),
+        fingerprint: Some(fingerprint),
         ..KnownBug::default()
     };
-    Ok(before.bugs.into_iter().map(entry).collect())
+    let mut all = BTreeSet::new();
+    for bug in before.bugs {
+        all.insert(bug.fingerprint);
+        all.extend(bug.fingerprints);
+    }
+    Ok(all.into_iter().map(entry).collect())
 }
 
 /// Why it cannot be said what is known.

@@ -263,17 +263,20 @@ pub(super) fn run(args: BugArgs) -> anyhow::Result<ExitCode> {
         BugCommand::Ignore { id, reason, upstream, versions, expires, place } => {
             let bug = place.find_bug(&id)?;
             let (_, finding) = place.find(&bug.smallest)?;
-            let entry = KnownBug {
-                engine: Some(engine_of(&[(PathBuf::new(), finding)])),
-                fingerprint: Some(bug.fingerprint),
-                finding: Some(bug.smallest),
-                reason,
-                upstream,
-                versions,
-                expires,
-                ..KnownBug::default()
-            };
-            known::add(&place.findings, &entry)?;
+            let engine = engine_of(&[(PathBuf::new(), finding)]);
+            for fingerprint in bug.fingerprints {
+                let entry = KnownBug {
+                    engine: Some(engine.clone()),
+                    finding: Some(bug.smallest.clone()).filter(|_| fingerprint == bug.fingerprint),
+                    fingerprint: Some(fingerprint),
+                    reason: reason.clone(),
+                    upstream: upstream.clone(),
+                    versions: versions.clone(),
+                    expires: expires.clone(),
+                    ..KnownBug::default()
+                };
+                known::add(&place.findings, &entry)?;
+            }
             println!("bug {} is known now; {} says so", bug.id, shell_word(&place.findings.join(KNOWN_FILE)));
             Ok(ExitCode::SUCCESS)
         }

@@ -87,6 +87,11 @@ pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
     }
     let config: ExecutorConfig = serde_json::from_str(&args.config.unwrap_or_default())?;
     let mut send = |report: Report| send_line(&report);
+    // Nobody sees the standard error of an executor.
+    std::panic::set_hook(Box::new(|panic| {
+        let message = panic.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        let _ = send_line(&Report::Panicked { message });
+    }));
     let orders = orders::<Order>();
     let (dbms, seed) = (config.spec.dbms.clone(), config.spec.seed);
     let is_shared = dbms.parse().is_ok_and(|target: Target| target.is_shared());

@@ -118,7 +118,23 @@ impl Executor {
             // What the limits keep from being written stays visible in the summary.
             return Ok(Outcome::Repeated(format!("{kind}, one of many: not looked at")));
         }
-        let unreduced = self.finding(tested, kind, &statements, &part);
+        report(Report::Reducing(true))?;
+        let outcome = self.reduce_and_keep(tested, (met, runs), (&symptom, part, statements), group, report)?;
+        report(Report::Reducing(false))?;
+        Ok(outcome)
+    }
+
+    /// Repeats a failure in a new process, reduces and reports it.
+    fn reduce_and_keep(
+        &mut self,
+        tested: Tested,
+        (met, mut runs): (Trigger, Vec<SeenRun>),
+        (symptom, part, statements): (&Symptom, Part, Vec<String>),
+        group: (String, FindingKind),
+        report: Reporter,
+    ) -> io::Result<Outcome> {
+        let at = tested.at;
+        let unreduced = self.finding(tested, symptom.kind, &statements, &part);
         if !self.comes_again(&unreduced, at)? {
             *self.vanished.entry(group).or_default() += 1;
             let what = "in a process of its own: it did not show".to_owned();
@@ -128,7 +144,7 @@ impl Executor {
         let also_on = self.shows_on_other(&unreduced, at)?;
         // Reducing takes a while and may end the process: what is known already is on disk meanwhile.
         let early = PathBuf::from(self.write(&unreduced, &self.config.environment.out_dir)?.dir);
-        let mut finding = self.reduce(tested, &symptom, statements, part);
+        let mut finding = self.reduce(tested, symptom, statements, part);
         // What was reduced in this process may show in it only.
         if finding.id != unreduced.id && !self.comes_again(&finding, at)? {
             finding = unreduced.clone();
@@ -338,6 +354,7 @@ impl Executor {
         let Reduction { statements, case, part, reworded, limits, .. } = reduction;
         let mut program = Program::default();
         case.program(&mut program);
+        let part = part.within(&program);
         let mut finding = self.finding(Tested { case: &case, program: &program, ..tested }, kind, &statements, &part);
         finding.reduced = true;
         finding.limits = limits;

@@ -76,11 +76,18 @@ pub enum Report {
     },
     /// What broke the engine while it was made ready; it was not repeated yet.
     Broke(Vec<Finding>),
+    /// This program, not the engine, has a fault, and the executor ends by it.
+    Panicked {
+        /// Where, and what was wrong.
+        message: String,
+    },
     /// The executor cannot work.
     Failed {
         /// Why, and what to do.
         message: String,
     },
+    /// It reduces a failure, which may take long, or does so no more. No case runs meanwhile.
+    Reducing(bool),
     /// A finding was written as a directory.
     Found(FoundReport),
     /// Cases of a block ran.

@@ -37,8 +37,8 @@ pub trait Case<'a> {
     /// How many parts it has that become smaller each by itself.
     fn parts(&self) -> usize;
 
-    /// Cases in which a part is smaller by one step and everything else is the same, the most promising first. They have as
-    /// many steps and the same checks.
+    /// Cases in which a part is smaller by one step and everything else is the same, the most promising first. They have the
+    /// same checks, and the same steps but for those of which a check of two steps needs the rows no more.
     fn smaller(&self, part: usize) -> Vec<SharedCase<'a>>;
 
     /// How many smaller forms of a part a limit keeps out of [`Case::smaller`].

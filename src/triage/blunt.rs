@@ -3,12 +3,11 @@
 //! No relation between queries must be kept here, so any text may be cut anywhere: whether the same failure shows decides.
 //! Whole queries and statements go first, then clauses and items of lists, then what stands in parentheses.
 
+use super::cuts::cuts;
 use super::finding::Finding;
 use super::neutral::{NEUTRAL, neutralised};
 use super::rows::tidy;
 use crate::program::{Step, Text};
-use crate::sql::lex::{Token, tokens};
-use std::ops::Range;
 
 /// A reduction and what it may cost.
 pub struct Blunt<'a> {
@@ -19,36 +18,6 @@ pub struct Blunt<'a> {
     /// What was not asked for that reason.
     pub left_out: usize,
 }
-
-/// Words that begin a clause.
-const CLAUSES: [&str; 26] = [
-    "partition",
-    "rows",
-    "range",
-    "groups",
-    "where",
-    "group",
-    "having",
-    "order",
-    "limit",
-    "offset",
-    "window",
-    "on",
-    "using",
-    "union",
-    "intersect",
-    "except",
-    "left",
-    "right",
-    "full",
-    "cross",
-    "natural",
-    "join",
-    "inner",
-    "collate",
-    "and",
-    "or",
-];
 
 impl Blunt<'_> {
     /// Makes a finding smaller as far as the attempts reach; how much was not tried for that reason, at least.
@@ -171,186 +140,6 @@ fn free(text: &mut Text) -> Option<&mut String> {
     if text.holes().is_empty() { Some(text.sql_mut()) } else { None }
 }
 
-/// Shorter forms of a text, those that lose most first.
-pub(super) fn cuts(text: &str) -> Vec<String> {
-    let Ok(all) = tokens(text) else { return Vec::new() };
-    let spell = |range: Range<usize>| all[range].iter().map(Token::text).collect::<String>();
-    let replaced = |range: &Range<usize>, by: &str| {
-        let joined = format!("{} {by} {}", spell(0..range.start), spell(range.end..all.len()));
-        tidy(joined.trim())
-    };
-    let mut found: Vec<String> = Vec::new();
-    for range in pieces(&all) {
-        found.push(replaced(&range, ""));
-    }
-    let word_before = |at: usize| before(&all, at).filter(|word| matches!(all[*word], Token::Word(_)));
-    for (open, close) in groups(&all) {
-        // A call begins with its name, `NOT EXISTS (` and `x IN (` with words before it.
-        let mut start = open;
-        loop {
-            found.push(replaced(&(start..close + 1), "NULL"));
-            match word_before(start) {
-                Some(word) if open - word < 6 => start = word,
-                _ => break,
-            }
-        }
-        let start = word_before(open).filter(|word| word + 1 == open).unwrap_or(open);
-        found.push(replaced(&(start..close + 1), &spell(open + 1..close)));
-    }
-    found.extend(conditions(&all).iter().map(|range| replaced(range, "NULL")));
-    found.extend(inlined(&all));
-    let length = text.len();
-    found.retain(|shorter| shorter.len() < length && !shorter.is_empty());
-    found.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
-    found.dedup();
-    found
-}
-
-/// The position of the token before one that is no space.
-fn before(all: &[Token], at: usize) -> Option<usize> {
-    (0..at).rev().find(|at| !matches!(all[*at], Token::Space(_)))
-}
-
-/// From each CASE to its END.
-fn conditions(all: &[Token]) -> Vec<Range<usize>> {
-    let (mut open, mut found) = (Vec::new(), Vec::new());
-    for (at, token) in all.iter().enumerate() {
-        if token.is_word("case") {
-            open.push(at);
-        } else if token.is_word("end") {
-            found.extend(open.pop().map(|start| start..at + 1));
-        }
-    }
-    found
-}
-
-/// The text with its only common table expression where it is read.
-fn inlined(all: &[Token]) -> Option<String> {
-    let dense: Vec<usize> = (0..all.len()).filter(|at| !matches!(all[*at], Token::Space(_))).collect();
-    let &[with, name, as_, open, ..] = dense.as_slice() else { return None };
-    if !(all[with].is_word("with") && all[as_].is_word("as") && all[open] == Token::Symbol('(')) {
-        return None;
-    }
-    let close = groups(all).into_iter().find(|(start, _)| *start == open)?.1;
-    let (name, query) = (all[name].text(), all[open..=close].iter().map(Token::text).collect::<String>());
-    let mut out = String::new();
-    let mut reads = false;
-    for token in &all[close + 1..] {
-        match token {
-            Token::Word(word) if *word == name && reads => out.extend([query.as_str(), " AS ", name.as_str()]),
-            other => out.push_str(&other.text()),
-        }
-        if !matches!(token, Token::Space(_)) {
-            reads = token.is_word("from") || token.is_word("join");
-        }
-    }
-    Some(out.trim().to_owned())
-}
-
-/// Pieces that something may go without: clauses, items of lists with a comma of theirs, either side of AND, OR and UNION.
-fn pieces(all: &[Token]) -> Vec<Range<usize>> {
-    let mut depth = 0;
-    // Where clauses and items begin, and how deep.
-    let mut starts: Vec<(usize, usize)> = Vec::new();
-    // At each depth: where the query begins, and the operand.
-    let (mut queries, mut operands): (Vec<usize>, Vec<usize>) = (vec![0], vec![0]);
-    let mut found = Vec::new();
-    let end = |starts: &mut Vec<(usize, usize)>, depth: usize, at: usize, found: &mut Vec<Range<usize>>| {
-        while let Some((start, _)) = starts.pop_if(|(_, of)| *of >= depth) {
-            found.push(start..at);
-        }
-    };
-    for (at, token) in all.iter().enumerate() {
-        match token {
-            Token::Symbol('(') => {
-                depth += 1;
-                queries.push(at + 1);
-                operands.push(at + 1);
-            }
-            Token::Symbol(')') if depth > 0 => {
-                end(&mut starts, depth, at, &mut found);
-                depth -= 1;
-                queries.pop();
-                operands.pop();
-            }
-            Token::Symbol(',') => {
-                end(&mut starts, depth, at, &mut found);
-                starts.push((at, depth));
-                operands[depth] = at + 1;
-            }
-            Token::Word(word) => {
-                let word = word.to_ascii_lowercase();
-                if word == "select" && all[queries[depth]..at].iter().any(|token| matches!(token, Token::Word(_))) {
-                    // Behind WITH and what it defines.
-                    queries[depth] = at;
-                }
-                let sets = ["union", "intersect", "except"].contains(&word.as_str());
-                if sets {
-                    let all_too = (at + 1..all.len()).find(|next| !matches!(all[*next], Token::Space(_)));
-                    let last = all_too.filter(|next| all[*next].is_word("all")).unwrap_or(at);
-                    found.push(queries[depth]..last + 1);
-                    queries[depth] = last + 1;
-                }
-                if word == "and" || word == "or" {
-                    found.push(operands[depth]..at + 1);
-                }
-                if !CLAUSES.contains(&word.as_str()) {
-                    continue;
-                }
-                if !["and", "or", "collate", "on", "using"].contains(&word.as_str()) {
-                    end(&mut starts, depth, at, &mut found);
-                }
-                starts.push((at, depth));
-                operands[depth] = at + 1;
-            }
-            _ => {}
-        }
-    }
-    end(&mut starts, 0, all.len(), &mut found);
-    // The first item of a list, with the comma behind it.
-    for (open, close) in groups(all) {
-        let mut depth = 0;
-        let comma = (open + 1..close).find(|at| {
-            match all[*at] {
-                Token::Symbol('(') => depth += 1,
-                Token::Symbol(')') => depth -= 1,
-                _ => {}
-            }
-            depth == 0 && all[*at] == Token::Symbol(',')
-        });
-        found.extend(comma.map(|comma| open + 1..comma + 1));
-    }
-    // The first item of what is selected, too.
-    let select = all.iter().position(|token| token.is_word("select"));
-    found.extend(select.and_then(|select| {
-        let mut depth = 0;
-        let comma = (select + 1..all.len()).find(|at| {
-            match all[*at] {
-                Token::Symbol('(') => depth += 1,
-                Token::Symbol(')') => depth -= 1,
-                _ => {}
-            }
-            depth == 0 && all[*at] == Token::Symbol(',') || all[*at].is_word("from")
-        })?;
-        (all[comma] == Token::Symbol(',')).then_some(select + 1..comma + 1)
-    }));
-    found
-}
-
-/// The positions of each pair of parentheses.
-fn groups(all: &[Token]) -> Vec<(usize, usize)> {
-    let mut open = Vec::new();
-    let mut found = Vec::new();
-    for (at, token) in all.iter().enumerate() {
-        match token {
-            Token::Symbol('(') => open.push(at),
-            Token::Symbol(')') => found.extend(open.pop().map(|start| (start, at))),
-            _ => {}
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -381,24 +170,6 @@ mod tests {
         assert_eq!(whole.statements, ["CREATE TABLE t(a INT)"]);
         let texts: Vec<&str> = whole.queries.iter().map(|query| query.step.sql.sql()).collect();
         assert_eq!(texts, ["SELECT MAX(b) OVER () FROM t"]);
-    }
-
-    #[test]
-    fn either_side_may_go() {
-        let has = |text: &str, cut: &str| {
-            let all = cuts(text);
-            assert!(all.iter().any(|other| other == cut), "{cut}: {all:#?}");
-        };
-        has("SELECT a FROM t UNION ALL SELECT b FROM u WHERE c", "SELECT b FROM u WHERE c");
-        has("SELECT a FROM t UNION ALL SELECT b FROM u", "SELECT a FROM t");
-        has("SELECT * FROM (SELECT 1 EXCEPT SELECT 2) AS s", "SELECT * FROM (SELECT 2) AS s");
-        has("SELECT a FROM t WHERE f(b) AND c > 1", "SELECT a FROM t WHERE c > 1");
-        has("SELECT a FROM t WHERE f(b) AND c > 1", "SELECT a FROM t WHERE f(b)");
-        has("SELECT NOT EXISTS (SELECT 1) AS w FROM t", "SELECT NULL AS w FROM t");
-        has("SELECT CASE WHEN a THEN 1 END, b FROM t", "SELECT NULL, b FROM t");
-        has("SELECT CASE WHEN a THEN 1 END, b FROM t", "SELECT b FROM t");
-        has("WITH s AS (SELECT 1 AS a) SELECT s.a FROM s WHERE s.a", "SELECT s.a FROM (SELECT 1 AS a) AS s WHERE s.a");
-        has("WITH s AS (SELECT 1) SELECT 2 UNION SELECT 3", "WITH s AS (SELECT 1) SELECT 3");
     }
 
     #[test]

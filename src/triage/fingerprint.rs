@@ -2,10 +2,12 @@
 //!
 //! Findings with the same fingerprint are taken for one bug, everywhere. Two reports of one bug cost somebody a look; two bugs
 //! in one report cost one of them. So a fingerprint names all that experiments showed to matter, and where they could show
-//! nothing, the class that met the failure.
+//! nothing, what expressions called, or else the class that met the failure.
 
-use super::cause::EVERYTHING;
+use super::cause::{EVERYTHING, Fixed};
+use super::features::features;
 use super::finding::{Finding, FindingKind};
+use crate::sql::lex::{Token, tokens};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -61,6 +63,12 @@ const EXPRESSIONS: [&str; 5] = ["collate", "glob", "in", "like", "row value"];
 /// Constructs that are one and the same to an optimizer.
 const SAME: [(&str, &str); 2] = [("right join", "right or full join"), ("full join", "right or full join")];
 
+/// Constructs that are one where it is known that one version fixed both.
+const ALIKE: [(&str, &str); 2] = [("delete", "update"), ("unique", "index")];
+
+/// Constructs that a case hardly has by the way.
+const RARE: [&str; 5] = ["collate", "expression index", "partial index", "row value", "rtree"];
+
 /// The constructs that tell bugs apart, of those that a finding needs: the first of these lists that has one.
 fn telling(needs: &[String], broke: bool) -> String {
     let same =
@@ -73,14 +81,102 @@ fn telling(needs: &[String], broke: bool) -> String {
     lists.into_iter().find(|list| !list.is_empty()).unwrap_or_default().join(", ")
 }
 
+/// What is written like a function and is none, or says little of what goes wrong.
+const COMMON: [&str; 39] = [
+    "all", "and", "any", "as", "avg", "between", "case", "cast", "coalesce", "count", "decimal", "else", "exists",
+    "from", "if", "ifnull", "iif", "in", "interval", "is", "join", "like", "max", "min", "not", "nullif", "nvl", "on",
+    "or", "over", "row", "select", "some", "sum", "then", "total", "values", "when", "where",
+];
+
+/// The functions that expressions call, and constructs of theirs, where these tell something.
+fn used(expressions: &[String]) -> String {
+    let mut found = BTreeSet::new();
+    for text in expressions {
+        let Ok(all) = tokens(text) else { continue };
+        let dense: Vec<&Token> = all.iter().filter(|token| !matches!(token, Token::Space(_))).collect();
+        for pair in dense.windows(2) {
+            if let [Token::Word(name), Token::Symbol('(')] = pair
+                && !COMMON.iter().any(|common| name.eq_ignore_ascii_case(common))
+            {
+                found.insert(name.to_ascii_lowercase());
+            }
+        }
+        // A constant may be written in any way.
+        if dense.contains(&&Token::Symbol('.')) {
+            let of_expressions = |feature: &String| EXPRESSIONS.contains(&feature.as_str());
+            found.extend(features([text.as_str()]).into_iter().filter(of_expressions));
+        }
+    }
+    found.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// What is known of a bug beyond the fingerprint of one finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traits {
+    kind: FindingKind,
+    fixed: Fixed,
+    /// The switches that cure it.
+    switches: BTreeSet<String>,
+    /// The constructs that tell it apart.
+    needs: BTreeSet<String>,
+    /// All that it needs.
+    all: BTreeSet<String>,
+}
+
+impl Traits {
+    /// Whether two findings that one version fixed are likely of one bug, although a fingerprint tells them apart. Of one of
+    /// them less could be taken away, or a switch cures one of them only by turning off what came before the bug:
+    ///
+    /// * a switch cures both, and one needs what the other needs, and joins, groups or the like besides, or
+    /// * no switch cures the one, and both need the same.
+    pub fn alike(&self, other: &Self) -> bool {
+        if (self.kind, &self.fixed) != (other.kind, &other.fixed) {
+            return false;
+        }
+        if self.switches.is_empty() != other.switches.is_empty() {
+            return self.needs == other.needs;
+        }
+        let by_the_way = |need: &String| !RARE.contains(&need.as_str());
+        let fits = |few: &BTreeSet<String>, many: &BTreeSet<String>| {
+            few.is_subset(many) && many.difference(few).all(by_the_way)
+        };
+        let either = |one, other| fits(one, other) || fits(other, one);
+        !self.switches.is_disjoint(&other.switches)
+            && (either(&self.needs, &other.needs) || either(&self.all, &other.all))
+    }
+
+    /// How many constructs it needs.
+    pub fn size(&self) -> usize {
+        self.needs.len()
+    }
+}
+
 impl Finding {
-    /// What it has in common with other findings of the same bug.
-    pub fn fingerprint(&self) -> Fingerprint {
+    /// The switches that cure it: those that turn everything off only if there is no other.
+    fn switches(&self) -> Vec<&str> {
         let switches = self.cause.core.as_ref().map_or(&self.cured_by, |core| &core.switches);
         let mut specific: Vec<&str> = switches.iter().map(String::as_str).collect();
         if specific.iter().any(|name| !EVERYTHING.contains(name)) {
             specific.retain(|name| !EVERYTHING.contains(name));
         }
+        specific
+    }
+
+    /// What can be compared with other findings, where it is known which version fixed it and what it needs.
+    pub fn traits(&self) -> Option<Traits> {
+        let fixed = self.cause.fixed.clone().filter(|_| self.cause.core.is_some())?;
+        let one = |need: &str| ALIKE.iter().find(|(one, _)| *one == need).map_or(need, |(_, other)| *other).to_owned();
+        let all: Vec<String> = self.cause.needs.iter().map(|need| one(need)).collect();
+        let needs = telling(&all, false).split(", ").map(str::to_owned).collect();
+        let all = all.into_iter().collect();
+        let switches =
+            self.switches().into_iter().filter(|name| !EVERYTHING.contains(name)).map(str::to_owned).collect();
+        Some(Traits { kind: self.kind, fixed, switches, needs, all })
+    }
+
+    /// What it has in common with other findings of the same bug.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let specific = self.switches();
         let mut parts = Vec::new();
         if self.kind != FindingKind::WrongResult && !self.cause.message.is_empty() {
             parts.push(self.cause.message.clone());
@@ -94,7 +190,8 @@ impl Finding {
             if !needs.is_empty() {
                 parts.push(format!("needs {needs}"));
             } else if specific.iter().all(|name| EVERYTHING.contains(name)) {
-                parts.push(self.class.clone());
+                let used = if self.reduced { used(&self.fillings) } else { String::new() };
+                parts.push(if used.is_empty() { self.class.clone() } else { format!("of {used}") });
             }
         }
         Fingerprint { kind: self.kind.to_string(), cause: parts.join("; ") }
@@ -121,6 +218,21 @@ mod tests {
             left_out: 0,
         });
         assert_eq!(one.fingerprint().cause, expect);
+    }
+
+    #[test]
+    fn without_an_experiment_a_fingerprint_names_what_expressions_call() {
+        let is = |reduced: bool, fillings: &[&str], expect: &str| {
+            let mut one = finding();
+            (one.kind, one.reduced) = (FindingKind::WrongResult, reduced);
+            one.fillings = fillings.iter().map(|text| (*text).to_owned()).collect();
+            assert_eq!(one.fingerprint().cause, expect, "{fillings:?}");
+        };
+        is(true, &["JSON_EQUALS(NULL, t.c1)", "CAST(NULL AS CHAR) COLLATE x"], "of json_equals");
+        is(true, &["(t.c0, 'a') <> (t.c1, 1)", "0"], "of row value");
+        is(true, &["t.c0 NOT LIKE 'x'", "1 IN (2)"], "of like");
+        is(true, &["COALESCE(t.c0, 1)", "TRUE"], "c");
+        is(false, &["JSON_EQUALS(NULL, t.c1)"], "c");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use super::cause::Fixed;
 use super::finding::{Finding, FoundReport};
-use super::fingerprint::Fingerprint;
+use super::fingerprint::{Fingerprint, Traits};
 use super::known::{KnownBug, reason};
 use crate::digest::Digest;
 use serde::{Deserialize, Serialize};
@@ -77,6 +77,8 @@ pub struct Bug {
     pub cause: String,
     /// Its fingerprint: kind and cause.
     pub fingerprint: String,
+    /// Those of all its findings, which may be more than one if somebody, or a version, showed that they are one bug.
+    pub fingerprints: BTreeSet<String>,
     /// How many findings there are of it.
     pub findings: usize,
     /// The script of the smallest.
@@ -125,6 +127,7 @@ pub fn group(
         keys.insert(&finding.id, id);
     }
     told_apart(findings, decisions, &mut keys);
+    brought_together(findings, decisions, &mut keys);
     for together in &decisions.merged {
         let of_these: BTreeSet<String> = together.iter().filter_map(|id| keys.get(id.as_str()).cloned()).collect();
         let Some(into) = together.iter().find_map(|id| keys.get(id.as_str()).cloned()) else { continue };
@@ -148,6 +151,7 @@ pub fn group(
             classes: all.iter().map(|(_, finding)| finding.class.clone()).collect(),
             cause: fingerprint.cause.clone(),
             fingerprint: fingerprint.to_string(),
+            fingerprints: all.iter().map(|(_, finding)| finding.fingerprint().to_string()).collect(),
             findings: all.len(),
             script: dir.join("repro.sql"),
             dir: dir.clone(),
@@ -190,6 +194,30 @@ fn told_apart<'a>(findings: &'a [(PathBuf, Finding)], decisions: &Decisions, key
     }
 }
 
+/// Brings findings together that one version fixed and that are alike. The bug is that of the one that needs least.
+fn brought_together<'a>(
+    findings: &'a [(PathBuf, Finding)],
+    decisions: &Decisions,
+    keys: &mut BTreeMap<&'a str, String>,
+) {
+    let mut all: Vec<(Traits, String)> = Vec::new();
+    for (_, finding) in findings.iter().filter(|(_, finding)| !decisions.split.contains(&finding.id)) {
+        let one = finding.traits().map(|traits| (traits, keys[finding.id.as_str()].clone()));
+        all.extend(one.filter(|one| !all.contains(one)));
+    }
+    all.sort_by(|(one, a), (other, b)| (one.size(), a).cmp(&(other.size(), b)));
+    for at in 0..all.len() {
+        let Some(into) = all[..at].iter().find(|(traits, _)| traits.alike(&all[at].0)).map(|(_, key)| key.clone())
+        else {
+            continue;
+        };
+        let from = std::mem::replace(&mut all[at].1, into.clone());
+        for key in keys.values_mut().chain(all.iter_mut().map(|(_, key)| key)).filter(|key| **key == from) {
+            key.clone_from(&into);
+        }
+    }
+}
+
 /// The findings of a hunt that can still be read.
 pub fn of_reports(found: &[FoundReport]) -> Vec<(PathBuf, Finding)> {
     let read = |found: &FoundReport| {
@@ -202,6 +230,8 @@ pub fn of_reports(found: &[FoundReport]) -> Vec<(PathBuf, Finding)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::triage::cause::Core;
+    use crate::triage::finding::FindingKind;
     use crate::triage::finding::tests::finding;
 
     fn four() -> Vec<(PathBuf, Finding)> {
@@ -257,6 +287,50 @@ mod tests {
             .map(|bug| bug.findings)
             .collect();
         assert_eq!(sizes, [3, 1], "what was not tried stays with the most");
+    }
+
+    #[test]
+    fn findings_that_one_version_fixed_are_one_bug_if_they_are_alike() {
+        let one = |name: &str, good: Option<&str>, switches: &[&str], needs: &[&str]| {
+            let mut one = finding();
+            (one.kind, one.class) = (FindingKind::WrongResult, name.to_owned());
+            one.seal();
+            one.cause.needs = needs.iter().map(|need| (*need).to_owned()).collect();
+            one.cause.fixed = good.map(|good| Fixed { last_bad: "1".to_owned(), first_good: Some(good.to_owned()) });
+            one.cause.core = Some(Core {
+                statements: Vec::new(),
+                before: Vec::new(),
+                sql: String::new(),
+                reference: String::new(),
+                switches: switches.iter().map(|name| (*name).to_owned()).collect(),
+                left_out: 0,
+            });
+            (PathBuf::from(name), one)
+        };
+        let (flat, other) = (&["flattener-off"][..], &["flattener-off", "push-down-off"][..]);
+        let all = [
+            one("a", Some("2"), flat, &["left join"]),
+            one("b", Some("2"), other, &["distinct", "left join"]),
+            one("c", Some("2"), other, &["group by", "left join", "view"]),
+            one("of a row value", Some("2"), flat, &["left join", "row value"]),
+            one("of another switch", Some("2"), &["distinct-off"], &["left join"]),
+            one("of another version", Some("3"), flat, &["left join", "window"]),
+            one("d", Some("2"), &[], &["in", "unique", "update"]),
+            one("e", Some("2"), &["min-max-off"], &["delete", "in", "index"]),
+            one("of no switch", Some("2"), &[], &["in", "update", "window"]),
+            one("not tried", None, flat, &["left join", "window"]),
+        ];
+        let mut found: Vec<_> = grouped(&all, &Decisions::default(), &[]).into_iter().map(|(ids, _)| ids).collect();
+        found.sort();
+        let expected: [&[&str]; 6] = [
+            &["a", "b", "c"],
+            &["d", "e"],
+            &["not tried", "of another version"],
+            &["of a row value"],
+            &["of another switch"],
+            &["of no switch"],
+        ];
+        assert_eq!(found, expected.map(<[&str]>::to_vec));
     }
 
     #[test]

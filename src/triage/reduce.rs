@@ -3,7 +3,7 @@
 //! Only what keeps the checks is changed: the database, and the case as its oracle says. What the checks rest on is asked
 //! again after every change. Settings, on which they may rest, go only if nothing that can be seen changes.
 
-use super::blunt::cuts;
+use super::cuts::cuts;
 use super::finding::FindingKind;
 use super::limits::{Limit, Limits};
 use super::neutral::{Construct, without};
@@ -104,7 +104,24 @@ impl Part {
         }
     }
 
-    /// The steps and checks of it as a program of their own.
+    /// The same part of the program of a smaller case, which may have fewer steps: what it does not read any more, it does not
+    /// observe. A check of two steps has them wherever they are; other steps keep their positions, or are gone.
+    #[must_use]
+    pub fn within(&self, program: &Program) -> Self {
+        let Some((check, _)) = self.violated else {
+            let steps = self.steps.iter().copied().filter(|at| *at < program.steps().len());
+            return Self { steps: steps.collect(), violated: None };
+        };
+        match program.checks().get(check).map(|check| check.steps.as_slice()) {
+            Some([one, other]) => {
+                Self { steps: program.with_sources(&[*one, *other]), violated: Some((check, (*one, *other))) }
+            }
+            Some(_) if self.steps.iter().all(|at| *at < program.steps().len()) => self.clone(),
+            _ => Self::none(),
+        }
+    }
+
+    /// The steps and checks of it as a program of their own; the part is one of this program.
     pub fn cut(&self, program: &Program) -> (Vec<Step>, Vec<Check>) {
         let steps = self.steps.iter().map(|at| program.steps()[*at].moved(&self.steps)).collect();
         let check = self.violated.map(|(check, pair)| {
@@ -189,6 +206,7 @@ impl<'d> Reduction<'_, 'd> {
         self.attempts -= 1;
         (self.tick)();
         let program = Self::program(case);
+        let part = part.within(&program);
         let (steps, checks) = part.cut(&program);
         let (verdict, seen) = run(self.connection, self.profile, statements, &steps, &checks);
         match verdict {
@@ -317,7 +335,7 @@ impl<'d> Reduction<'_, 'd> {
         for table in rest.iter().filter_map(|statement| created_table(statement)) {
             seen.push(printed(self.connection.rows(&format!("SELECT * FROM {table}"))));
         }
-        let (steps, _) = self.part.cut(&Self::program(&self.case));
+        let steps = self.steps();
         for result in all_results(self.connection, self.profile, &steps) {
             seen.push(match result {
                 StepResult::Rows(some) => printed(Ok(some)),
@@ -358,15 +376,14 @@ impl<'d> Reduction<'_, 'd> {
 
     /// Takes the case that has the queries of the part and no others.
     fn only_the_pair(&mut self) {
-        let texts = |case: &SharedCase, part: &Part| -> Vec<String> {
-            part.cut(&Self::program(case)).0.iter().map(|step| step.sql.sql().to_owned()).collect()
-        };
-        let (of_part, pair) = (texts(&self.case, &self.part), Part::pair());
+        let texts = |steps: Vec<Step>| steps.iter().map(|step| step.sql.sql().to_owned()).collect::<Vec<_>>();
+        let (of_part, pair) = (texts(self.steps()), Part::pair());
         let statements = self.statements.clone();
         // Of several with these texts, each with another switch, it is one that fails.
         let pairs = self.case.pairs();
-        let mut fails =
-            |case: &SharedCase<'d>| texts(case, &pair) == of_part && self.fails_in(&statements, case, &pair);
+        let mut fails = |case: &SharedCase<'d>| {
+            texts(pair.cut(&Self::program(case)).0) == of_part && self.fails_in(&statements, case, &pair)
+        };
         if let Some(case) = pairs.into_iter().find(|case| fails(case)) {
             (self.case, self.part) = (case, pair);
         }
@@ -400,7 +417,13 @@ impl<'d> Reduction<'_, 'd> {
 
     /// Switches turned and bytes of the part's queries.
     fn size_of_part(&self) -> (usize, usize) {
-        measure(&self.part.cut(&Self::program(&self.case)).0)
+        measure(&self.steps())
+    }
+
+    /// The steps of the part.
+    fn steps(&self) -> Vec<Step> {
+        let program = Self::program(&self.case);
+        self.part.within(&program).cut(&program).0
     }
 
     /// Puts the rows of views, derived tables and common table expressions, and the values of expressions, into plain tables.

@@ -3,10 +3,10 @@
 //! A finding is run on the installed versions after the target; the first of them that does not show it names the fix.
 //! Findings with one fix are likely one bug, and a list of known bugs says which ones have that fix.
 
-use crate::app::bisection::{seen_on, version_of};
+use crate::app::bisection::{seen_on, version_of, versions_here};
 use crate::app::campaign::bugs;
 use crate::config::{CampaignSpec, STATEMENT_LIMITS, millis};
-use crate::dbms::install::{EngineStore, version_key};
+use crate::dbms::install::version_key;
 use crate::dbms::target::Target;
 use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress};
 use crate::hunt::protocol::Ready;
@@ -145,7 +145,7 @@ pub(super) fn measure(plan: &Plan) -> anyhow::Result<Outcome> {
     let target: Target = plan.dbms.parse()?;
     let version = target.open(&plan.data_dir, STATEMENT_LIMITS)?.version();
     let engine = target.dialect().to_owned();
-    let mut versions = EngineStore::new(&plan.data_dir).versions(&engine);
+    let mut versions = versions_here(&engine, &plan.data_dir)?;
     if !versions.contains(&version) {
         versions.push(version.clone());
         versions.sort_by_key(|v| version_key(v));

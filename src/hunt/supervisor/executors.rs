@@ -2,7 +2,7 @@
 
 use super::Hunt;
 use crate::clock;
-use crate::config::{CASES_PER_BLOCK, millis};
+use crate::config::{CASES_PER_BLOCK, STAND_IN_AFTER_MS, millis};
 use crate::dbms::target::Target;
 use crate::hunt::block::block_of;
 use crate::hunt::error::HuntError;
@@ -16,6 +16,7 @@ use crate::hunt::stats::Outcome;
 use crate::triage::finding::Finding;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// Orders an executor has at a time: one runs, one waits, so that it never idles.
@@ -32,6 +33,10 @@ pub(super) struct Worker {
     pub(super) ready: bool,
     /// It lost its server; whether a case of its own is suspected.
     pub(super) lost: Option<bool>,
+    /// It ends by a fault of this program.
+    pub(super) panicked: bool,
+    /// Since when it reduces a failure.
+    pub(super) reducing: Option<Instant>,
 }
 
 impl Hunt<'_> {
@@ -65,7 +70,8 @@ impl Hunt<'_> {
 
     /// Gives a worker orders up to the limit; one without any is let go.
     pub(super) fn supply(&mut self, id: usize) {
-        while self.workers.get(&id).is_some_and(|w| w.pending.len() < ORDERS_IN_FLIGHT) {
+        let is_one_too_many = self.workers.len() > self.wanted();
+        while !is_one_too_many && self.workers.get(&id).is_some_and(|w| w.pending.len() < ORDERS_IN_FLIGHT) {
             let Some(order) = self.next_order() else { break };
             if let Some(worker) = self.workers.get_mut(&id) {
                 worker.pending.push(order);
@@ -100,16 +106,36 @@ impl Hunt<'_> {
         let (hang_after, events, hurry) =
             (self.plan.spec.limits.hang_after(), self.events.clone(), self.hurry.subscribe());
         self.attending.spawn(monitor_worker(id, process, orders_in, recorder.clone(), hang_after, events, hurry));
-        self.workers.insert(id, Worker { orders, pending: Vec::new(), recorder, ready: false, lost: None });
+        let (pending, ready, panicked) = (Vec::new(), false, false);
+        self.workers.insert(id, Worker { orders, pending, recorder, ready, lost: None, panicked, reducing: None });
         Ok(())
+    }
+
+    /// How many executors there should be: as many as the user wants, and one for each that has been reducing for long, so
+    /// that reductions do not stop the hunt. A hunt of a number of cases has none in addition: with one executor it comes to
+    /// the same however fast the machine is.
+    fn wanted(&self) -> usize {
+        let long = Duration::from_millis(STAND_IN_AFTER_MS);
+        let reduces_for_long = |worker: &&Worker| worker.reducing.is_some_and(|since| clock::now() - since >= long);
+        let stand_ins = match self.plan.spec.limits.cases_max {
+            Some(_) => 0,
+            None => self.workers.values().filter(reduces_for_long).count(),
+        };
+        self.plan.environment.workers + stand_ins
     }
 
     /// Starts executors up to their number.
     pub(super) fn start_workers(&mut self) -> Result<(), HuntError> {
-        while !self.stopping && self.workers.len() < self.plan.environment.workers {
+        while !self.stopping && self.workers.len() < self.wanted() {
             self.start_worker()?;
         }
         Ok(())
+    }
+
+    /// Starts executors in place of those that have been reducing for long.
+    pub(super) fn start_stand_ins(&mut self) -> Result<(), HuntError> {
+        let is_down = self.outage.is_some() || self.recovering;
+        if is_down || self.wanted() == self.plan.environment.workers { Ok(()) } else { self.start_workers() }
     }
 
     /// Whether executors share a server that is not ours.
@@ -220,7 +246,7 @@ impl Hunt<'_> {
                 // It did not run anything.
                 self.again.push(pending.remove(at));
             } else if let Some(Order::Run { block, first, end }) = running.map(|at| pending.remove(at)) {
-                if worker.lost.is_some() {
+                if worker.lost.is_some() || worker.panicked {
                     self.put_back(block, first, end, position);
                 } else if position.statement >= recorder::SETUP && self.retried.insert(block_of(block)) {
                     // It may have been a kill from outside: once more.
@@ -240,7 +266,8 @@ impl Hunt<'_> {
         }
         self.again.extend(pending);
         let down = self.outage.is_some() || self.recovering;
-        if !down && (!self.again.is_empty() || !self.stopping) {
+        let missing = if self.stopping { !self.again.is_empty() } else { self.workers.len() < self.wanted() };
+        if !down && missing {
             self.start_worker()?;
         }
         Ok(())

@@ -128,6 +128,8 @@ struct Hunt<'a> {
     news: HashSet<Fingerprint>,
     /// It was said what broke the engine before the hunt.
     broke: bool,
+    /// Where this program has faults.
+    faults: HashSet<String>,
     started: Instant,
     /// When its time is up.
     deadline: Option<Instant>,
@@ -196,6 +198,7 @@ impl<'a> Hunt<'a> {
             forgetful: false,
             news: HashSet::new(),
             broke: false,
+            faults: HashSet::new(),
             started,
             outage: None,
             recovering: false,
@@ -247,6 +250,7 @@ impl<'a> Hunt<'a> {
                     if self.time_is_up() {
                         self.stop();
                     }
+                    self.start_stand_ins()?;
                     if self.deadline.is_some_and(|d| now >= d + Duration::from_millis(DEADLINE_GRACE_MS)) {
                         break;
                     }
@@ -402,6 +406,17 @@ impl<'a> Hunt<'a> {
                 });
             }
             Report::ServerEnded { message, suspect } => self.server_ended(id, message, suspect.map(|s| *s)),
+            Report::Panicked { message } => {
+                let fault = format!("a fault of this program, not of the engine: {message}");
+                match self.workers.get_mut(&id) {
+                    Some(worker) if worker.ready => worker.panicked = true,
+                    _ => return Err(HuntError::Executor(fault)),
+                }
+                if self.faults.insert(message) {
+                    self.progress.note(&format!("{fault}; please report it"));
+                }
+                self.campaign.stats.outcomes.count(&Outcome::Warning(fault));
+            }
             Report::Failed { message } => match self.workers.get(&id) {
                 // It has said so already.
                 Some(worker) if worker.lost.is_some() => {}
@@ -411,6 +426,11 @@ impl<'a> Hunt<'a> {
                 }
                 _ => return Err(HuntError::Executor(message)),
             },
+            Report::Reducing(begins) => {
+                if let Some(worker) = self.workers.get_mut(&id) {
+                    worker.reducing = begins.then(clock::now);
+                }
+            }
             Report::Found(found) => self.found(found),
             Report::Ran { block, next, stats } => {
                 self.campaign.stats.add(&stats);

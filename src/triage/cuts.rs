@@ -1,0 +1,507 @@
+//! Shorter forms of a text, token by token.
+//!
+//! It does not matter whether a parser knows the dialect. What comes out need not run, nor mean the same: whoever asks the
+//! engine judges.
+
+use super::rows::tidy;
+use crate::sql::lex::{Token, tokens};
+use std::ops::Range;
+
+/// Words that begin a clause.
+const CLAUSES: [&str; 26] = [
+    "partition",
+    "rows",
+    "range",
+    "groups",
+    "where",
+    "group",
+    "having",
+    "order",
+    "limit",
+    "offset",
+    "window",
+    "on",
+    "using",
+    "union",
+    "intersect",
+    "except",
+    "left",
+    "right",
+    "full",
+    "cross",
+    "natural",
+    "join",
+    "inner",
+    "collate",
+    "and",
+    "or",
+];
+
+/// Shorter forms of a text, those that lose most first.
+pub(super) fn cuts(text: &str) -> Vec<String> {
+    let Ok(all) = tokens(text) else { return Vec::new() };
+    let replaced = |range: &Range<usize>, by: &str| {
+        let joined = format!("{} {by} {}", spell(&all[..range.start]), spell(&all[range.end..]));
+        tidy(joined.trim())
+    };
+    let mut found: Vec<String> = Vec::new();
+    for range in pieces(&all) {
+        found.push(replaced(&range, ""));
+    }
+    let word_before = |at: usize| before(&all, at).filter(|word| matches!(all[*word], Token::Word(_)));
+    for (open, close) in groups(&all) {
+        // A call begins with its name, `NOT EXISTS (` and `x IN (` with words before it.
+        let mut start = open;
+        loop {
+            found.push(replaced(&(start..close + 1), "NULL"));
+            match word_before(start) {
+                Some(word) if open - word < 6 => start = word,
+                _ => break,
+            }
+        }
+        let start = word_before(open).filter(|word| word + 1 == open).unwrap_or(open);
+        found.push(replaced(&(start..close + 1), &spell(&all[open + 1..close])));
+    }
+    found.extend(cases(&all).iter().map(|range| replaced(range, "NULL")));
+    found.extend(calls_over(&all).iter().map(|range| replaced(range, "NULL")));
+    for range in conditions(&all) {
+        found.extend(["NULL", "1 = 0", "1 = 1"].map(|constant| replaced(&range, constant)));
+    }
+    found.extend(groups_to_filters(&all).iter().map(|(range, word)| replaced(range, word)));
+    found.extend(inlined(&all));
+    found.extend(derived(&all));
+    found.extend(without_items(&all).iter().map(|shorter| tidy(shorter.trim())));
+    found.extend(plain_table(&all));
+    let length = text.len();
+    found.retain(|shorter| shorter.len() < length && !shorter.is_empty());
+    found.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+    found.dedup();
+    found
+}
+
+/// The position of the token before one that is no space.
+fn before(all: &[Token], at: usize) -> Option<usize> {
+    (0..at).rev().find(|at| !matches!(all[*at], Token::Space(_)))
+}
+
+/// The position of the next token that is no space.
+fn next(all: &[Token], at: usize) -> Option<usize> {
+    (at..all.len()).find(|at| !matches!(all[*at], Token::Space(_)))
+}
+
+/// Where the parenthesis that opens here is closed.
+fn close(all: &[Token], open: usize) -> Option<usize> {
+    groups(all).into_iter().find(|(start, _)| *start == open).map(|(_, close)| close)
+}
+
+fn spell(all: &[Token]) -> String {
+    all.iter().map(Token::text).collect()
+}
+
+/// Words behind which no table of FROM and no condition of WHERE, ON or HAVING goes on.
+const ENDS: [&str; 26] = [
+    "where",
+    "group",
+    "having",
+    "order",
+    "limit",
+    "offset",
+    "window",
+    "union",
+    "intersect",
+    "except",
+    "natural",
+    "left",
+    "right",
+    "full",
+    "inner",
+    "cross",
+    "join",
+    "semi",
+    "anti",
+    "asof",
+    "positional",
+    "fetch",
+    "returning",
+    "set",
+    "qualify",
+    "for",
+];
+
+/// Where what begins here ends: a word of those, a comma, or the end of the parentheses it is in.
+fn end_of(all: &[Token], start: usize) -> usize {
+    let mut depth = 0_usize;
+    for (at, token) in all.iter().enumerate().skip(start) {
+        match token {
+            Token::Symbol('(') => depth += 1,
+            Token::Symbol(')' | ',') if depth == 0 => return at,
+            Token::Symbol(')') => depth -= 1,
+            Token::Word(word) if depth == 0 && ENDS.contains(&word.to_ascii_lowercase().as_str()) => {
+                // Functions have such names too.
+                let is_call = next(all, at + 1).is_some_and(|next| all[next] == Token::Symbol('('));
+                if !(is_call && (token.is_word("left") || token.is_word("right"))) {
+                    return at;
+                }
+            }
+            _ => {}
+        }
+    }
+    all.len()
+}
+
+/// The conditions of WHERE, ON and HAVING.
+fn conditions(all: &[Token]) -> Vec<Range<usize>> {
+    let begins = |at: &usize| ["where", "on", "having"].iter().any(|word| all[*at].is_word(word));
+    let body = |at: usize| at + 1..end_of(all, at + 1);
+    (0..all.len()).filter(begins).map(body).filter(|range| !range.is_empty()).collect()
+}
+
+/// From the name of each window function to the end of its window.
+fn calls_over(all: &[Token]) -> Vec<Range<usize>> {
+    let call = |at: usize| {
+        let open = next(all, at + 1).filter(|open| all[*open] == Token::Symbol('('))?;
+        let end = close(all, open)?;
+        let arguments = before(all, at).filter(|before| all[*before] == Token::Symbol(')'))?;
+        let (open, _) = groups(all).into_iter().find(|(_, close)| *close == arguments)?;
+        let name = before(all, open).filter(|name| matches!(all[*name], Token::Word(_)))?;
+        Some(name..end + 1)
+    };
+    (0..all.len()).filter(|at| all[*at].is_word("over")).filter_map(call).collect()
+}
+
+/// GROUP BY up to HAVING, with the word that makes a filter of rows of the one of groups.
+fn groups_to_filters(all: &[Token]) -> Vec<(Range<usize>, &'static str)> {
+    let mut found = Vec::new();
+    for at in (0..all.len()).filter(|at| all[*at].is_word("group")) {
+        let mut having = end_of(all, at + 1);
+        while all.get(having) == Some(&Token::Symbol(',')) {
+            having = end_of(all, having + 1);
+        }
+        if all.get(having).is_some_and(|token| token.is_word("having")) {
+            found.extend(["WHERE", "AND"].map(|word| (at..having + 1, word)));
+        }
+    }
+    found
+}
+
+/// Each query in parentheses, alone.
+fn derived(all: &[Token]) -> Vec<String> {
+    let is_query = |(open, _): &(usize, usize)| {
+        next(all, open + 1).is_some_and(|first| all[first].is_word("select") || all[first].is_word("with"))
+    };
+    let inside = |(open, close): (usize, usize)| tidy(spell(&all[open + 1..close]).trim());
+    groups(all).into_iter().filter(is_query).map(inside).collect()
+}
+
+/// The definition of a virtual table as one of a plain table with the same columns.
+fn plain_table(all: &[Token]) -> Option<String> {
+    let words: Vec<usize> = (0..all.len()).filter(|at| matches!(all[*at], Token::Word(_))).collect();
+    let &[create, is_virtual, table, name, using, module, ..] = words.as_slice() else { return None };
+    let is = |at: usize, word: &str| all[at].is_word(word);
+    let columns = next(all, module + 1)?;
+    let fits = is(create, "create") && is(is_virtual, "virtual") && is(table, "table") && is(using, "using");
+    fits.then(|| format!("CREATE TABLE {}{}", all[name].text(), spell(&all[columns..])))
+}
+
+/// A table of FROM.
+struct Item {
+    /// Where it begins, with the words or the comma that join it to those before.
+    start: usize,
+    /// The table, with its name here.
+    table: Range<usize>,
+    /// Its name here.
+    name: String,
+    /// The condition of its join.
+    condition: Option<Range<usize>>,
+    /// Where it ends, with its condition.
+    end: usize,
+}
+
+/// The tables of a FROM.
+fn items(all: &[Token], from: usize) -> Vec<Item> {
+    let mut found = Vec::new();
+    let mut start = from;
+    loop {
+        let mut at = start + 1;
+        // The words between LEFT and JOIN.
+        while let Some(word) = next(all, at)
+            && !found.is_empty()
+            && ENDS.iter().chain(&["outer"]).any(|end| all[word].is_word(end))
+        {
+            at = word + 1;
+        }
+        let Some(item) = item(all, start, at) else { return found };
+        start = item.end;
+        found.push(item);
+        let joins =
+            ["natural", "left", "right", "full", "inner", "cross", "join", "semi", "anti", "asof", "positional"];
+        let goes_on = all
+            .get(start)
+            .is_some_and(|token| *token == Token::Symbol(',') || joins.iter().any(|word| token.is_word(word)));
+        if !goes_on {
+            return found;
+        }
+    }
+}
+
+fn item(all: &[Token], start: usize, at: usize) -> Option<Item> {
+    let first = next(all, at)?;
+    let mut end = match all[first] {
+        Token::Symbol('(') => close(all, first)? + 1,
+        Token::Word(_) => first + 1,
+        _ => return None,
+    };
+    let mut name = all[first].text();
+    // Arguments of a function, a name, columns of that name.
+    while let Some(then) = next(all, end) {
+        end = match all[then] {
+            Token::Symbol('(') => close(all, then)? + 1,
+            Token::Word(word) if word.eq_ignore_ascii_case("as") => then + 1,
+            Token::Word(word) if ["on", "using"].iter().chain(&ENDS).any(|end| word.eq_ignore_ascii_case(end)) => break,
+            Token::Word(word) => {
+                name.clear();
+                name.push_str(word);
+                then + 1
+            }
+            _ => break,
+        };
+    }
+    let table = first..end;
+    let on = next(all, end).filter(|on| all[*on].is_word("on") || all[*on].is_word("using"));
+    let condition = on.filter(|on| all[*on].is_word("on")).map(|on| on + 1..end_of(all, on + 1));
+    let end = end_of(all, end);
+    Some(Item { start, table, name, condition, end })
+}
+
+/// The text without each table of FROM and what joins it. What it gave the query is NULL then.
+fn without_items(all: &[Token]) -> Vec<String> {
+    let mut found = Vec::new();
+    for from in (0..all.len()).filter(|at| all[*at].is_word("from")) {
+        let items = items(all, from);
+        for item in items.iter().skip(1) {
+            found.push(nulls(&[&all[..item.start], &all[item.end..]], &item.name));
+        }
+        let [first, second, rest @ ..] = items.as_slice() else { continue };
+        let (head, table, tail) = (&all[..first.table.start], &all[second.table.clone()], &all[second.end..]);
+        found.push(nulls(&[head, table, tail], &first.name));
+        // Its condition is one of all rows then.
+        if let (Some(condition), []) = (&second.condition, rest) {
+            let condition = &all[condition.clone()];
+            let (and, tail) = match tail.first() {
+                Some(token) if token.is_word("where") => (&[Token::Word("AND")][..], &tail[1..]),
+                _ => (&[][..], tail),
+            };
+            found.push(nulls(&[head, table, &[Token::Word("WHERE")], condition, and, tail], &first.name));
+        }
+    }
+    found
+}
+
+/// The pieces as one text, with NULL where a column of a table is read that is not there.
+fn nulls(pieces: &[&[Token]], table: &str) -> String {
+    let all: Vec<Token> = pieces.join(&Token::Space(" "));
+    let mut out = String::new();
+    let mut at = 0;
+    while at < all.len() {
+        let reads = matches!(&all[at..], [Token::Word(word), Token::Symbol('.'), Token::Word(_), ..] if *word == table);
+        out.push_str(&if reads { "NULL".to_owned() } else { all[at].text() });
+        at += if reads { 3 } else { 1 };
+    }
+    out
+}
+
+/// From each CASE to its END.
+fn cases(all: &[Token]) -> Vec<Range<usize>> {
+    let (mut open, mut found) = (Vec::new(), Vec::new());
+    for (at, token) in all.iter().enumerate() {
+        if token.is_word("case") {
+            open.push(at);
+        } else if token.is_word("end") {
+            found.extend(open.pop().map(|start| start..at + 1));
+        }
+    }
+    found
+}
+
+/// The text with its only common table expression where it is read.
+fn inlined(all: &[Token]) -> Option<String> {
+    let dense: Vec<usize> = (0..all.len()).filter(|at| !matches!(all[*at], Token::Space(_))).collect();
+    let &[with, name, as_, open, ..] = dense.as_slice() else { return None };
+    if !(all[with].is_word("with") && all[as_].is_word("as") && all[open] == Token::Symbol('(')) {
+        return None;
+    }
+    let close = close(all, open)?;
+    let (name, query) = (all[name].text(), spell(&all[open..=close]));
+    let mut out = String::new();
+    let mut reads = false;
+    for token in &all[close + 1..] {
+        match token {
+            Token::Word(word) if *word == name && reads => out.extend([query.as_str(), " AS ", name.as_str()]),
+            other => out.push_str(&other.text()),
+        }
+        if !matches!(token, Token::Space(_)) {
+            reads = token.is_word("from") || token.is_word("join");
+        }
+    }
+    Some(out.trim().to_owned())
+}
+
+/// Pieces that something may go without: clauses, items of lists with a comma of theirs, either side of AND, OR and UNION.
+fn pieces(all: &[Token]) -> Vec<Range<usize>> {
+    let mut depth = 0;
+    // Where clauses and items begin, and how deep.
+    let mut starts: Vec<(usize, usize)> = Vec::new();
+    // At each depth: where the query begins, and the operand.
+    let (mut queries, mut operands): (Vec<usize>, Vec<usize>) = (vec![0], vec![0]);
+    let mut found = Vec::new();
+    let end = |starts: &mut Vec<(usize, usize)>, depth: usize, at: usize, found: &mut Vec<Range<usize>>| {
+        while let Some((start, _)) = starts.pop_if(|(_, of)| *of >= depth) {
+            found.push(start..at);
+        }
+    };
+    for (at, token) in all.iter().enumerate() {
+        match token {
+            Token::Symbol('(') => {
+                depth += 1;
+                queries.push(at + 1);
+                operands.push(at + 1);
+            }
+            Token::Symbol(')') if depth > 0 => {
+                end(&mut starts, depth, at, &mut found);
+                depth -= 1;
+                queries.pop();
+                operands.pop();
+            }
+            Token::Symbol(',') => {
+                end(&mut starts, depth, at, &mut found);
+                starts.push((at, depth));
+                operands[depth] = at + 1;
+            }
+            Token::Word(word) => {
+                let word = word.to_ascii_lowercase();
+                if word == "select" && all[queries[depth]..at].iter().any(|token| matches!(token, Token::Word(_))) {
+                    // Behind WITH and what it defines.
+                    queries[depth] = at;
+                }
+                let sets = ["union", "intersect", "except"].contains(&word.as_str());
+                if sets {
+                    let all_too = (at + 1..all.len()).find(|next| !matches!(all[*next], Token::Space(_)));
+                    let last = all_too.filter(|next| all[*next].is_word("all")).unwrap_or(at);
+                    found.push(queries[depth]..last + 1);
+                    queries[depth] = last + 1;
+                }
+                if word == "and" || word == "or" {
+                    found.push(operands[depth]..at + 1);
+                }
+                if !CLAUSES.contains(&word.as_str()) {
+                    continue;
+                }
+                if !["and", "or", "collate", "on", "using"].contains(&word.as_str()) {
+                    end(&mut starts, depth, at, &mut found);
+                }
+                starts.push((at, depth));
+                operands[depth] = at + 1;
+            }
+            _ => {}
+        }
+    }
+    end(&mut starts, 0, all.len(), &mut found);
+    // The first item of a list, with the comma behind it.
+    for (open, close) in groups(all) {
+        let mut depth = 0;
+        let comma = (open + 1..close).find(|at| {
+            match all[*at] {
+                Token::Symbol('(') => depth += 1,
+                Token::Symbol(')') => depth -= 1,
+                _ => {}
+            }
+            depth == 0 && all[*at] == Token::Symbol(',')
+        });
+        found.extend(comma.map(|comma| open + 1..comma + 1));
+    }
+    // The first item of what is selected, too.
+    let select = all.iter().position(|token| token.is_word("select"));
+    found.extend(select.and_then(|select| {
+        let mut depth = 0;
+        let comma = (select + 1..all.len()).find(|at| {
+            match all[*at] {
+                Token::Symbol('(') => depth += 1,
+                Token::Symbol(')') => depth -= 1,
+                _ => {}
+            }
+            depth == 0 && all[*at] == Token::Symbol(',') || all[*at].is_word("from")
+        })?;
+        (all[comma] == Token::Symbol(',')).then_some(select + 1..comma + 1)
+    }));
+    found
+}
+
+/// The positions of each pair of parentheses.
+fn groups(all: &[Token]) -> Vec<(usize, usize)> {
+    let mut open = Vec::new();
+    let mut found = Vec::new();
+    for (at, token) in all.iter().enumerate() {
+        match token {
+            Token::Symbol('(') => open.push(at),
+            Token::Symbol(')') => found.extend(open.pop().map(|start| (start, at))),
+            _ => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn either_side_may_go() {
+        let has = |text: &str, cut: &str| {
+            let all = cuts(text);
+            assert!(all.iter().any(|other| other == cut), "{cut}: {all:#?}");
+        };
+        has("SELECT a FROM t UNION ALL SELECT b FROM u WHERE c", "SELECT b FROM u WHERE c");
+        has("SELECT a FROM t UNION ALL SELECT b FROM u", "SELECT a FROM t");
+        has("SELECT * FROM (SELECT 1 EXCEPT SELECT 2) AS s", "SELECT * FROM (SELECT 2) AS s");
+        has("SELECT a FROM t WHERE f(b) AND c > 1", "SELECT a FROM t WHERE c > 1");
+        has("SELECT a FROM t WHERE f(b) AND c > 1", "SELECT a FROM t WHERE f(b)");
+        has("SELECT NOT EXISTS (SELECT 1) AS w FROM t", "SELECT NULL AS w FROM t");
+        has("SELECT CASE WHEN a THEN 1 END, b FROM t", "SELECT NULL, b FROM t");
+        has("SELECT CASE WHEN a THEN 1 END, b FROM t", "SELECT b FROM t");
+        has("WITH s AS (SELECT 1 AS a) SELECT s.a FROM s WHERE s.a", "SELECT s.a FROM (SELECT 1 AS a) AS s WHERE s.a");
+        has("WITH s AS (SELECT 1) SELECT 2 UNION SELECT 3", "WITH s AS (SELECT 1) SELECT 3");
+    }
+
+    #[test]
+    fn a_table_goes_with_what_joins_it_and_is_null_elsewhere() {
+        let has = |text: &str, cut: &str| {
+            let all = cuts(text);
+            assert!(all.iter().any(|other| other == cut), "{cut}: {all:#?}");
+        };
+        let left = "SELECT b.x, a.y FROM t AS a LEFT OUTER JOIN u AS b ON a.y = b.x WHERE f(b.x)";
+        has(left, "SELECT NULL, a.y FROM t AS a WHERE f(NULL)");
+        has(left, "SELECT b.x, NULL FROM u AS b WHERE f(b.x)");
+        has("SELECT b.x FROM t JOIN u AS b ON b.x > 1", "SELECT b.x FROM u AS b WHERE b.x > 1");
+        has("SELECT b.x FROM t JOIN u AS b ON b.x > 1 WHERE b.y", "SELECT b.x FROM u AS b WHERE b.x > 1 AND b.y");
+        has("SELECT 1 FROM t, u, v", "SELECT 1 FROM t, v");
+        has("SELECT 1 FROM t JOIN (SELECT 2 AS a) AS s ON s.a JOIN v", "SELECT 1 FROM t JOIN v");
+        has(
+            "SELECT 1 FROM t NATURAL JOIN u RIGHT JOIN v ON left(v.a, 1)",
+            "SELECT 1 FROM t RIGHT JOIN v ON left(v.a, 1)",
+        );
+    }
+
+    #[test]
+    fn clauses_become_simpler() {
+        let has = |text: &str, cut: &str| {
+            let all = cuts(text);
+            assert!(all.iter().any(|other| other == cut), "{cut}: {all:#?}");
+        };
+        has("SELECT a FROM t GROUP BY a, b HAVING f(a) > 1", "SELECT a FROM t WHERE f(a) > 1");
+        has("SELECT a FROM t WHERE b GROUP BY a HAVING f(a)", "SELECT a FROM t WHERE b AND f(a)");
+        has("SELECT a FROM t JOIN u ON a IN (NULL) WHERE b", "SELECT a FROM t JOIN u ON 1 = 0 WHERE b");
+        has("SELECT lag(a, 2) OVER (ORDER BY b) AS r FROM t", "SELECT NULL AS r FROM t");
+        has("SELECT s.a FROM (SELECT a FROM t WHERE b) AS s", "SELECT a FROM t WHERE b");
+        has("CREATE VIRTUAL TABLE t USING rtree(a, b, c)", "CREATE TABLE t(a, b, c)");
+    }
+}
