@@ -107,3 +107,32 @@ fn of_a_server_that_ends_while_it_is_asked_what_it_takes_nothing_is_learned() {
     let accepted = asked_of_a_server_that_ends("accepted-", &["--snippets", "0", "--oracle", "caq"]);
     assert!(!accepted.contains("connection lost") && !accepted.contains("ended the engine"), "{accepted}");
 }
+
+#[test]
+fn a_server_that_does_not_start_itself_after_a_crash_leaves_what_it_ran_last() {
+    let (server, url) = server();
+    server.sql("postgres", "ALTER SYSTEM SET restart_after_crash = off");
+    server.sql("postgres", "SELECT pg_reload_conf()::text");
+    let caqtus = Caqtus::new();
+    let words =
+        ["hunt", "--dbms", &url, "--json", "--quiet", "--workers", "1", "--seed", "1", "--wait-for-server", "2s"];
+    let mut hunt = caqtus.command(&[&words[..], &["--class", "tlp-where*", "--snippets", "0"]].concat());
+    let mut hunt = hunt.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+    let campaign = caqtus.path("caqtus-findings/campaign.json");
+    wait_until("cases ran", || {
+        let ran =
+            fs::read_to_string(&campaign).is_ok_and(|text| text.contains("\"pass\"") && !text.contains("\"pass\":0"));
+        ran || matches!(hunt.try_wait(), Ok(Some(_)))
+    });
+    let backend = "SELECT min(pid)::text FROM pg_stat_activity WHERE application_name = 'caqtus'";
+    kill("-SEGV", server.sql("postgres", backend).trim().parse().expect("a process"));
+    let output = hunt.wait_with_output().expect("ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let json = last_json(&String::from_utf8_lossy(&output.stdout));
+    // A bug, and a hunt that could not go on.
+    assert_eq!(output.status.code(), Some(3), "{json}{said}");
+    assert_eq!(json["findings"][0]["kind"], "crash", "{json}{said}");
+    let dir = caqtus.path(json["findings"][0]["dir"].as_str().expect("a directory"));
+    let report = fs::read_to_string(dir.join("report.md")).expect("a report");
+    assert!(report.contains("Not confirmed") && report.contains("restart_after_crash is off"), "{report}");
+}

@@ -197,6 +197,30 @@ fn a_bug_is_ignored_for_a_reason_and_one_that_a_list_has_is_suppressed_too() {
 }
 
 #[test]
+fn an_ignored_bug_that_does_not_show_on_a_newer_version_is_said_to_be_gone() {
+    let caqtus = Caqtus::new();
+    // Found on a version 1; its queries agree on the linked one.
+    let one = finding("sqlite", "a", 1);
+    put(&caqtus, "one", &[(one.clone(), None)]);
+    let served = Served::start(&caqtus);
+    let id = of_class(&served, "a");
+    state(&served, id, &json!({ "state": "ignored", "why": "by design" })).expect(200);
+    let hunt = json!({
+        "dbms": "sqlite", "classes_of": "shipped", "oracles": ["caq"], "classes": ["tlp-where*"], "cases": 3000, "seed": 1
+    });
+    let hunt = served.post("/api/v1/campaigns", &[("Idempotency-Key", "hunt")], &hunt).expect(202)["id"].clone();
+    let campaign = || served.get(&format!("/api/v1/campaigns/{hunt}")).expect(200);
+    wait_until("it is over", || campaign()["state"] != "running");
+    let gone = json!([{
+        "reason": format!("bug {id}: by design"), "list": null, "evidence": format!("finding {}", one.id), "last_seen": "1"
+    }]);
+    assert_eq!(campaign()["summary"]["gone"], gone);
+    let page = served.get(&format!("/campaigns/{hunt}"));
+    assert!(page.body.contains("do not show any more") && page.body.contains("by design"), "{}", page.body);
+    served.stop();
+}
+
+#[test]
 fn a_bug_says_what_it_hangs_on_and_is_taken_away_in_every_form() {
     let caqtus = Caqtus::new();
     let mut one = finding("sqlite", "a", 1);

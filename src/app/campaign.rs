@@ -299,7 +299,7 @@ fn watched(
         (None, Some(id)) => {
             let dir = place.join(id);
             let finding = finding::read(&dir).ok()?;
-            (Evidence::Finding(dir), Some(finding.version))
+            (Evidence::Directory(dir), Some(finding.version))
         }
         (None, None) => return None,
     };

@@ -21,6 +21,7 @@ use sqlx::{
     AssertSqlSafe, Column as _, ConnectOptions as _, Either, Executor as _, Row as _, Statement as _, TypeInfo as _,
 };
 use std::borrow::Cow;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::str::FromStr as _;
 use std::sync::Arc;
@@ -99,6 +100,10 @@ pub struct Postgres {
     build_id: String,
     /// How many rows the last message changed.
     changed: u64,
+    /// Whether the server starts itself again after a crash. Otherwise one that crashed is gone.
+    restarts: bool,
+    /// Nothing listened where it was tried to reach it last.
+    refused: bool,
 }
 
 impl Postgres {
@@ -153,6 +158,8 @@ impl Postgres {
             version,
             build_id,
             changed: 0,
+            restarts: true,
+            refused: false,
         };
         // A private server may still be starting up when its socket answers.
         let deadline = clock::now() + RETURN_MAX;
@@ -166,6 +173,8 @@ impl Postgres {
         let one = |rows: Vec<Row>| rows.into_iter().flatten().next().map_or_else(String::new, text_of);
         postgres.version = one(postgres.send("SHOW server_version")?);
         postgres.build_id = one(postgres.send("SELECT version()")?);
+        // What only speaks its protocol may not have that setting.
+        postgres.restarts = postgres.send("SHOW restart_after_crash").map(one).ok().as_deref() != Some("off");
         let objects: Vec<String> = postgres.send(FOREIGN)?.into_iter().flatten().map(text_of).collect();
         if !objects.is_empty() {
             return Err(PostgresError::Foreign { url: shown.to_owned(), objects: objects.join(", ") });
@@ -178,15 +187,18 @@ impl Postgres {
         let limit = Duration::from_secs(10);
         let connecting = self.options.connect();
         let connected = self.runtime.block_on(async { tokio::time::timeout(limit, connecting).await });
+        self.refused = false;
         match connected {
             Ok(Ok(connection)) => {
                 self.connection = Some(connection);
                 Ok(())
             }
-            Ok(Err(error)) => Err(match error.as_database_error() {
-                Some(said) => self.reported(said),
-                None => EngineError::new(ErrorClass::ConnectionLost, error.to_string()),
-            }),
+            Ok(Err(error)) => {
+                let kind = if let sqlx::Error::Io(error) = &error { Some(error.kind()) } else { None };
+                self.refused = matches!(kind, Some(ErrorKind::ConnectionRefused | ErrorKind::NotFound));
+                let lost = || EngineError::new(ErrorClass::ConnectionLost, error.to_string());
+                Err(error.as_database_error().map_or_else(lost, |said| self.reported(said)))
+            }
             Err(_) => Err(EngineError::new(ErrorClass::ConnectionLost, "no answer within 10 seconds")),
         }
     }
@@ -260,6 +272,8 @@ impl Postgres {
             }
         } else if self.recovers() {
             return crash("it recovered");
+        } else if self.refused && !self.restarts {
+            return crash("it is gone, and restart_after_crash is off");
         }
         lost(message)
     }

@@ -27,7 +27,7 @@ use crate::triage::cause::Cause;
 use crate::triage::finding::{self, Finding, FindingKind};
 use crate::triage::fingerprint::Fingerprint;
 use crate::triage::known::KnownBug;
-use crate::triage::reduce::Part;
+use crate::triage::part::Part;
 use std::collections::HashMap;
 use std::fs;
 use std::io;

@@ -10,20 +10,20 @@ use super::scripts;
 use crate::config::HANG_MS;
 use crate::dbms::install::version_key;
 use crate::dbms::target::Target;
-use crate::triage::finding;
+use crate::triage::finding::{self, Finding};
 use crate::triage::script::{Script, Verdict};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// An entry of a list of known bugs, with what shows whether the bug is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Watched {
     /// Why it is on the list.
     pub reason: String,
-    /// The list's file; none for the list that ships.
+    /// The list's file; none for the list that ships, and for what a store has.
     pub list: Option<PathBuf>,
     /// The newest version that is known to have it.
     pub last_seen: String,
@@ -32,22 +32,24 @@ pub struct Watched {
 }
 
 /// What shows whether a bug is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Evidence {
     /// A script with answers: its name and its text.
     Script(String, String),
     /// A finding's directory.
-    Finding(PathBuf),
+    Directory(PathBuf),
+    /// A finding.
+    Finding(Box<Finding>),
 }
 
 /// A known bug that does not show any more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gone {
     /// Why it is on the list.
     pub reason: String,
-    /// The list's file; none for the list that ships.
+    /// The list's file; none for the list that ships, and for what a store has.
     pub list: Option<PathBuf>,
-    /// The script, or the finding's directory, that does not show it.
+    /// The script, the finding's directory, or the finding, that does not show it.
     pub evidence: String,
     /// The newest version that is known to have it.
     pub last_seen: String,
@@ -62,7 +64,8 @@ impl Watched {
     fn gone(&self) -> Gone {
         let evidence = match &self.evidence {
             Evidence::Script(name, _) => name.clone(),
-            Evidence::Finding(dir) => dir.display().to_string(),
+            Evidence::Directory(dir) => dir.display().to_string(),
+            Evidence::Finding(finding) => format!("finding {}", finding.id),
         };
         let Self { reason, list, last_seen, .. } = self.clone();
         Gone { reason, list, evidence, last_seen }
@@ -117,9 +120,13 @@ async fn try_to_look(
         }
     }
     for entry in watched {
-        let Evidence::Finding(dir) = &entry.evidence else { continue };
-        let Ok(finding) = finding::read(dir) else { continue };
-        let here = finding::Finding { dbms: target.to_string(), ..finding };
+        let finding = match &entry.evidence {
+            Evidence::Script(..) => continue,
+            Evidence::Directory(dir) => finding::read(dir).ok(),
+            Evidence::Finding(finding) => Some(*finding.clone()),
+        };
+        let Some(finding) = finding else { continue };
+        let here = Finding { dbms: target.to_string(), ..finding };
         if let Some(shows) = still_shows(&here, data_dir, &scratch.join("known.json"), hang_after).await? {
             tell((!shows).then(|| entry.gone()));
         }

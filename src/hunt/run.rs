@@ -12,7 +12,7 @@ use crate::dbms::{EngineError, ErrorClass};
 use crate::interpret::{self, may_fail};
 use crate::oracle::{SharedCase, TestDatabase};
 use crate::program::{Program, Step, Text};
-use crate::triage::reduce::Part;
+use crate::triage::part::Part;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::time::Duration;

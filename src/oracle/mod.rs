@@ -46,7 +46,8 @@ pub trait Case<'a> {
         0
     }
 
-    /// Cases of two queries, between which a check of all of them must hold too, the shortest first.
+    /// Cases of two queries, between which a check of all of them must hold too, the shortest first. What these queries need
+    /// the rows of may stand beside them.
     fn pairs(&self) -> Vec<SharedCase<'a>> {
         Vec::new()
     }

@@ -175,6 +175,10 @@ impl<'a> SpecCase<'a> {
         queries.program(&mut program);
         let member = choose(program.steps().len().max(1));
         let query = program.steps().get(member).cloned().unwrap_or_default();
+        Self::of(on, queries, member, query)
+    }
+
+    fn of(on: &'a SpecDatabase<'a>, queries: SharedCase<'a>, member: usize, query: Step) -> Self {
         let meaning = on.told.meaning(query.sql.sql(), &on.oracle.profile);
         Self { on, queries, member, query, meaning }
     }
@@ -208,8 +212,19 @@ impl<'a> Case<'a> for SpecCase<'a> {
     }
 
     fn smaller(&self, part: usize) -> Vec<SharedCase<'a>> {
-        let with = |queries| Rc::new(Self::new(self.on, queries, |_| self.member)) as SharedCase<'a>;
+        let with = |queries| {
+            let mut smaller = Self::new(self.on, queries, |_| self.member);
+            smaller.query.switch.clone_from(&self.query.switch);
+            Rc::new(smaller) as SharedCase<'a>
+        };
         self.queries.smaller(part).into_iter().map(with).collect()
+    }
+
+    /// Without the switch that the query turns.
+    fn pairs(&self) -> Vec<SharedCase<'a>> {
+        let plain = Step { switch: None, ..self.query.clone() };
+        let case = || Rc::new(Self::of(self.on, self.queries.clone(), self.member, plain)) as SharedCase<'a>;
+        self.query.switch.is_some().then(case).into_iter().collect()
     }
 
     fn context(&self, step: &Step) -> Option<&str> {

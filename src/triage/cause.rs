@@ -152,7 +152,10 @@ impl Laboratory<'_> {
                 }
             }
         }
-        cures.extend(steps.iter().filter_map(|step| Some(step.switch.as_ref()?.name.clone())));
+        // A query that turns one and is compared with what it means is wrong with it.
+        if steps.iter().all(|step| step.evaluation.is_none()) {
+            cures.extend(steps.iter().filter_map(|step| Some(step.switch.as_ref()?.name.clone())));
+        }
         cures.sort();
         cures.dedup();
         if let (None, Some(name)) = (&judge, self.version())

@@ -13,6 +13,7 @@ pub mod group;
 pub mod known;
 pub mod limits;
 mod neutral;
+pub mod part;
 pub mod plain;
 pub mod reduce;
 pub mod regression;

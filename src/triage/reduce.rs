@@ -7,6 +7,7 @@ use super::cuts::cuts;
 use super::finding::FindingKind;
 use super::limits::{Limit, Limits};
 use super::neutral::{Construct, without};
+use super::part::Part;
 use super::rows::{
     join_rows, null_literal, simpler_literals, split_rows, split_statements, tidy, with_column, with_rows, with_values,
     without_column,
@@ -17,7 +18,7 @@ use crate::compare::Row;
 use crate::dbms::{Connection, EngineError, ErrorClass};
 use crate::interpret::{StepResult, Verdict, all_results, broken_assumption, build, make, run};
 use crate::oracle::{Columns, Folded, SharedCase, TestDatabase};
-use crate::program::{Check, Program, Step};
+use crate::program::{Program, Step};
 use crate::sql::profile::Profile;
 use crate::sql::schema::created_table;
 use std::collections::BTreeSet;
@@ -64,72 +65,6 @@ pub struct Reduction<'a, 'd> {
     pub until: Option<Instant>,
     /// What limits kept from being tried.
     pub limits: Limits,
-}
-
-/// A part of a program.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
-    /// Positions of its steps, with those whose rows they need.
-    pub steps: Vec<usize>,
-    /// Position of the check that is violated, and of the two steps between which it is.
-    pub violated: Option<(usize, (usize, usize))>,
-}
-
-impl Part {
-    /// No step.
-    pub fn none() -> Self {
-        Self { steps: Vec::new(), violated: None }
-    }
-
-    /// The two queries of a program that has no others.
-    fn pair() -> Self {
-        Self { steps: vec![0, 1], violated: Some((0, (0, 1))) }
-    }
-
-    /// The part that a verdict speaks of.
-    pub fn of(program: &Program, verdict: &Verdict) -> Self {
-        let (involved, violated) = match verdict {
-            Verdict::Violated { check, pair } => (vec![pair.0, pair.1], Some((*check, *pair))),
-            Verdict::Broken { step, .. } => (step.iter().copied().collect(), None),
-            Verdict::Holds | Verdict::Void(_) => ((0..program.steps().len()).collect(), None),
-        };
-        Self { steps: program.with_sources(&involved), violated }
-    }
-
-    /// Positions of the steps that are to blame.
-    pub fn involved(&self) -> Vec<usize> {
-        match self.violated {
-            Some((_, pair)) => vec![pair.0, pair.1],
-            None => self.steps.last().copied().into_iter().collect(),
-        }
-    }
-
-    /// The same part of the program of a smaller case, which may have fewer steps: what it does not read any more, it does not
-    /// observe. A check of two steps has them wherever they are; other steps keep their positions, or are gone.
-    #[must_use]
-    pub fn within(&self, program: &Program) -> Self {
-        let Some((check, _)) = self.violated else {
-            let steps = self.steps.iter().copied().filter(|at| *at < program.steps().len());
-            return Self { steps: steps.collect(), violated: None };
-        };
-        match program.checks().get(check).map(|check| check.steps.as_slice()) {
-            Some([one, other]) => {
-                Self { steps: program.with_sources(&[*one, *other]), violated: Some((check, (*one, *other))) }
-            }
-            Some(_) if self.steps.iter().all(|at| *at < program.steps().len()) => self.clone(),
-            _ => Self::none(),
-        }
-    }
-
-    /// The steps and checks of it as a program of their own; the part is one of this program.
-    pub fn cut(&self, program: &Program) -> (Vec<Step>, Vec<Check>) {
-        let steps = self.steps.iter().map(|at| program.steps()[*at].moved(&self.steps)).collect();
-        let check = self.violated.map(|(check, pair)| {
-            let of_pair = Check { steps: vec![pair.0, pair.1], ..program.checks()[check].clone() };
-            of_pair.moved(&self.steps)
-        });
-        (steps, check.into_iter().collect())
-    }
 }
 
 impl<'d> Reduction<'_, 'd> {
@@ -363,7 +298,8 @@ impl<'d> Reduction<'_, 'd> {
         let part = Part::pair();
         let (statements, size) = (self.statements.clone(), self.size_of_part());
         for case in self.case.pairs() {
-            let (steps, _) = part.cut(&Self::program(&case));
+            let program = Self::program(&case);
+            let (steps, _) = part.within(&program).cut(&program);
             if measure(&steps) >= size {
                 return;
             }

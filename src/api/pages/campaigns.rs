@@ -8,6 +8,7 @@ use crate::api::campaigns::{self, CampaignQuery, CampaignRequest, ClassesOf};
 use crate::api::extract::{Filled, Path};
 use crate::api::findings::{self, FindingQuery};
 use crate::api::problem::{Kind, Problem};
+use crate::hunt::gone::Gone;
 use crate::hunt::stats::PLANS_MAX;
 use crate::oracle;
 use crate::store::{CampaignDetail, SampleRow};
@@ -225,9 +226,11 @@ pub(super) async fn campaign(
     };
     reasons.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     reasons.truncate(REASONS_MAX);
+    let gone: Vec<Gone> =
+        campaign.summary.get("gone").and_then(|gone| Deserialize::deserialize(gone).ok()).unwrap_or_default();
     let covered = service.store.coverage_fetch(&campaign.line.dbms).await?;
     let coverage = covered.map(|_| format!("/coverage/{}", segment(&campaign.line.dbms)));
-    visit.page(&service, "campaign.html", context! { spec, reasons, coverage, ..progress })
+    visit.page(&service, "campaign.html", context! { spec, reasons, gone => Serde(gone), coverage, ..progress })
 }
 
 fn is_nothing(value: &serde_json::Value) -> bool {

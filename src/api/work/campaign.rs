@@ -11,10 +11,11 @@ use crate::app::{cores, live};
 use crate::config::{CampaignLimits, CampaignSpec, ClassChoice};
 use crate::dbms::target::Target;
 use crate::hunt;
+use crate::hunt::gone::{Evidence, Watched};
 use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress};
 use crate::hunt::protocol::Ready;
 use crate::hunt::stats::Stats;
-use crate::store::OpenCampaign;
+use crate::store::{BugFilter, BugState, OpenCampaign};
 use crate::triage::finding;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -225,9 +226,36 @@ async fn plan(service: &Shared, begin: &Begin, out_dir: &Path, lists: &Known) ->
     let mut known = service.store.bug_ignored(&spec.dbms, target.dialect()).await?;
     known.extend(lists.bugs.iter().cloned());
     let workers = request.workers.map_or_else(cores, usize::from);
-    let environment =
-        HuntEnvironment { known, ..HuntEnvironment::new(service.data_dir.clone(), out_dir.to_path_buf(), workers) };
+    let mut watched = campaign::watched_bugs(target.dialect(), &KnownSources::default(), out_dir)?;
+    watched.extend(ignored(service, &spec.dbms).await?);
+    let environment = HuntEnvironment {
+        known,
+        watched,
+        ..HuntEnvironment::new(service.data_dir.clone(), out_dir.to_path_buf(), workers)
+    };
     Ok(HuntPlan { spec, environment, resume })
+}
+
+/// Ignored bugs that a campaign looks at, whether they are gone.
+const IGNORED_MAX: i64 = 200;
+
+/// The bugs of a target that are ignored, the last ones first, each with its smallest finding. On a newer version a campaign
+/// looks whether they are still there.
+async fn ignored(service: &Shared, dbms: &str) -> anyhow::Result<Vec<Watched>> {
+    let filter = BugFilter { state: Some(BugState::Ignored), dbms: Some(dbms.to_owned()), ..BugFilter::default() };
+    let mut all = Vec::new();
+    for bug in service.store.bug_page(&filter, None, IGNORED_MAX).await? {
+        let smallest = service.store.bug_fetch(bug.id).await?.and_then(|bug| bug.smallest);
+        let Some(smallest) = smallest else { continue };
+        let Some(finding) = service.store.finding_fetch(smallest).await? else { continue };
+        all.push(Watched {
+            reason: format!("bug {}: {}", bug.id, bug.why.unwrap_or_default()),
+            list: None,
+            last_seen: finding.version.clone(),
+            evidence: Evidence::Finding(Box::new(finding)),
+        });
+    }
+    Ok(all)
 }
 
 /// Writes into the log what is worth knowing of a hunt.
