@@ -97,7 +97,8 @@ fn ctrl_c_ends_with_the_summary() {
 fn at_work(caqtus: &Caqtus) -> (Vec<u32>, bool) {
     let is_executor = |pid: &u32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).nth(1) == Some(b"execute".as_slice())
+        let mut words = line.split(|byte| *byte == 0).skip(1);
+        words.next() == Some(b"execute".as_slice()) && words.next() == Some(b"--config".as_slice())
     };
     let executors = processes_naming(&caqtus.path("out")).into_iter().filter(is_executor).collect();
     let found = std::fs::read_dir(caqtus.path("out")).into_iter().flatten().flatten();
@@ -110,6 +111,7 @@ fn the_hunt_goes_on_while_its_only_executor_reduces() {
     let caqtus = Caqtus::new();
     let out = caqtus.path("out").display().to_string();
     let words = ["hunt", "--dbms", "planted:drop-row", "--seed", "5", "--quiet", "--workers", "1", "--out", &out];
+    let words = [&words[..], &["--hang-after", "300s"]].concat();
     let mut hunt = caqtus.command(&words).stdout(Stdio::null()).spawn().expect("starts");
     let mut stopped = 0;
     // A reduction that takes as long as is wanted: its executor is stopped.

@@ -108,8 +108,8 @@ fn of_a_server_that_ends_while_it_is_asked_what_it_takes_nothing_is_learned() {
     assert!(!accepted.contains("connection lost") && !accepted.contains("ended the engine"), "{accepted}");
 }
 
-#[test]
-fn a_server_that_does_not_start_itself_after_a_crash_leaves_what_it_ran_last() {
+/// Hunts on a server that does not start itself after a crash, ends it, and gives what was said and where.
+fn ended_for_good(end: impl FnOnce(&PgServer)) -> (Option<i32>, Value, Caqtus) {
     let (server, url) = server();
     server.sql("postgres", "ALTER SYSTEM SET restart_after_crash = off");
     server.sql("postgres", "SELECT pg_reload_conf()::text");
@@ -124,15 +124,26 @@ fn a_server_that_does_not_start_itself_after_a_crash_leaves_what_it_ran_last() {
             fs::read_to_string(&campaign).is_ok_and(|text| text.contains("\"pass\"") && !text.contains("\"pass\":0"));
         ran || matches!(hunt.try_wait(), Ok(Some(_)))
     });
-    let backend = "SELECT min(pid)::text FROM pg_stat_activity WHERE application_name = 'caqtus'";
-    kill("-SEGV", server.sql("postgres", backend).trim().parse().expect("a process"));
+    end(&server);
     let output = hunt.wait_with_output().expect("ends");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let json = last_json(&String::from_utf8_lossy(&output.stdout));
+    (output.status.code(), last_json(&String::from_utf8_lossy(&output.stdout)), caqtus)
+}
+
+#[test]
+fn a_server_that_does_not_start_itself_after_a_crash_leaves_what_it_ran_last() {
+    let (code, json, caqtus) = ended_for_good(|server| {
+        let backend = "SELECT min(pid)::text FROM pg_stat_activity WHERE application_name = 'caqtus'";
+        kill("-SEGV", server.sql("postgres", backend).trim().parse().expect("a process"));
+    });
     // A bug, and a hunt that could not go on.
-    assert_eq!(output.status.code(), Some(3), "{json}{said}");
-    assert_eq!(json["findings"][0]["kind"], "crash", "{json}{said}");
+    assert_eq!((code, &json["findings"][0]["kind"]), (Some(3), &"crash".into()), "{json}");
     let dir = caqtus.path(json["findings"][0]["dir"].as_str().expect("a directory"));
     let report = fs::read_to_string(dir.join("report.md")).expect("a report");
     assert!(report.contains("Not confirmed") && report.contains("restart_after_crash is off"), "{report}");
+}
+
+#[test]
+fn a_server_that_is_asked_to_end_leaves_nothing() {
+    let (code, json, _) = ended_for_good(|server| kill("-INT", server.pid()));
+    assert_eq!((code, &json["findings"]), (Some(2), &Value::Array(Vec::new())), "{json}");
 }

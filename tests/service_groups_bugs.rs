@@ -199,9 +199,11 @@ fn a_bug_is_ignored_for_a_reason_and_one_that_a_list_has_is_suppressed_too() {
 #[test]
 fn an_ignored_bug_that_does_not_show_on_a_newer_version_is_said_to_be_gone() {
     let caqtus = Caqtus::new();
-    // Found on a version 1; its queries agree on the linked one.
+    // Found on versions 1 and 2; its queries agree on the linked one.
     let one = finding("sqlite", "a", 1);
-    put(&caqtus, "one", &[(one.clone(), None)]);
+    let mut other = finding("sqlite", "a", 22);
+    "2".clone_into(&mut other.version);
+    put(&caqtus, "one", &[(one.clone(), None), (other, None)]);
     let served = Served::start(&caqtus);
     let id = of_class(&served, "a");
     state(&served, id, &json!({ "state": "ignored", "why": "by design" })).expect(200);
@@ -212,7 +214,7 @@ fn an_ignored_bug_that_does_not_show_on_a_newer_version_is_said_to_be_gone() {
     let campaign = || served.get(&format!("/api/v1/campaigns/{hunt}")).expect(200);
     wait_until("it is over", || campaign()["state"] != "running");
     let gone = json!([{
-        "reason": format!("bug {id}: by design"), "list": null, "evidence": format!("finding {}", one.id), "last_seen": "1"
+        "reason": format!("bug {id}: by design"), "list": null, "evidence": format!("finding {}", one.id), "last_seen": "2"
     }]);
     assert_eq!(campaign()["summary"]["gone"], gone);
     let page = served.get(&format!("/campaigns/{hunt}"));

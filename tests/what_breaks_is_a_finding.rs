@@ -3,6 +3,7 @@
 use crate::support::engines::{MariaServer, PgServer};
 use crate::support::{Caqtus, kill, last_json, wait_until};
 use caqtus::clock;
+use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -265,4 +266,21 @@ fn a_query_that_ends_a_server_twice_is_found() {
     assert_eq!(crash["kind"], "crash");
     let report = fs::read_to_string(caqtus.path(crash["dir"].as_str().expect("a place")).join("report.md"));
     assert!(report.expect("a report").contains("ended twice"));
+}
+
+#[test]
+fn a_fault_of_the_program_is_no_bug_of_the_engine() {
+    let caqtus = Caqtus::new();
+    let words = ["hunt", "--dbms", "planted:panic", "--class", "tlp-where*", "--oracle", "caq", "--seed", "1"];
+    let output = caqtus.run(&[&words[..], &["--cases", "1500", "--json", "--min-cases", "0"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let json = last_json(&String::from_utf8_lossy(&output.stdout));
+    assert_eq!((output.status.code(), &json["findings"]), (Some(0), &Value::Array(Vec::new())), "{json}{said}");
+    assert!(json["outcomes"]["warning"].as_u64() > Some(0) && json["outcomes"]["pass"].as_u64() > Some(500), "{json}");
+    let reasons = json["reasons"].as_object().expect("reasons");
+    assert!(
+        reasons.keys().any(|reason| reason.contains("a fault of this program, not of the engine: src/dbms/planted.rs"))
+    );
+    assert!(said.contains("a planted fault; please report it, with the seed 1 (block "), "{said}");
+    assert!(!caqtus.path("caqtus-findings/flaky").exists(), "{json}");
 }

@@ -19,7 +19,6 @@ use crate::triage::regression::{Style, in_one};
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
@@ -201,6 +200,7 @@ async fn whole(service: &Shared, id: i64) -> Result<(Bug, Finding, Arc<Profile>)
     let fingerprint = finding.fingerprint();
     let dir = PathBuf::from(format!("api/v1/findings/{number}/files"));
     let day = |time: &str| time.get(..10).map(str::to_owned);
+    let others = service.store.bug_fingerprints(id).await?;
     let bug = Bug {
         id: split.as_deref().map_or_else(|| bug_id(&fingerprint), own_id),
         kind: fingerprint.kind.clone(),
@@ -208,7 +208,7 @@ async fn whole(service: &Shared, id: i64) -> Result<(Bug, Finding, Arc<Profile>)
         classes: classes.into_iter().collect(),
         cause: fingerprint.cause.clone(),
         fingerprint: fingerprint.to_string(),
-        fingerprints: BTreeSet::from([fingerprint.to_string()]),
+        fingerprints: others.into_iter().chain([fingerprint.to_string()]).collect(),
         findings: usize::try_from(line.findings).unwrap_or_default(),
         script: dir.join("repro.sql"),
         dir,

@@ -89,8 +89,9 @@ pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
     let mut send = |report: Report| send_line(&report);
     // Nobody sees the standard error of an executor.
     std::panic::set_hook(Box::new(|panic| {
-        let message = panic.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-        let _ = send_line(&Report::Panicked { message });
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let message = panic.payload_as_str().unwrap_or_default().to_owned();
+        let _ = send_line(&Report::Panicked { place, message });
     }));
     let orders = orders::<Order>();
     let (dbms, seed) = (config.spec.dbms.clone(), config.spec.seed);

@@ -24,6 +24,8 @@ pub enum Fault {
     WrongDistinct,
     /// The process ends by a signal.
     Crash,
+    /// Not the engine, but the program around it, breaks.
+    Panic,
     /// The statement never returns, whatever the limits.
     Hang,
     /// The engine reports that it is broken.
@@ -142,7 +144,7 @@ impl<C: Connection> Planted<C> {
             Fault::ValueTooSmall => starts_and("SELECT ", ") + 1)"),
             Fault::NullToZero => sql.contains("LEFT JOIN"),
             Fault::WrongDistinct => sql.starts_with("SELECT DISTINCT"),
-            Fault::Crash | Fault::Hang | Fault::InternalError => rare() && sql.starts_with("SELECT"),
+            Fault::Crash | Fault::Panic | Fault::Hang | Fault::InternalError => rare() && sql.starts_with("SELECT"),
             Fault::Flaky => self.queries.is_multiple_of(RARE),
             Fault::WornOut => filtered() && self.queries > MANY,
             // Not what an assumption is checked by, with the number of its table's rows.
@@ -277,6 +279,7 @@ impl<C: Connection> Connection for Planted<C> {
                 }
             }
             Fault::Crash => std::process::abort(),
+            Fault::Panic => std::panic::panic_any("a planted fault"),
             Fault::Hang => loop {
                 std::thread::park();
             },

@@ -45,6 +45,9 @@ const SHUTDOWN_MAX: Duration = Duration::from_secs(6);
 /// How long a server may take to notice that one of its processes crashed.
 const NOTICED_MAX: Duration = Duration::from_secs(1);
 
+/// What a server that does not start itself again has done.
+const GONE: &str = "it is gone, and restart_after_crash is off";
+
 /// The code of a server that comes up again after a crash, or shuts down (appendix A of the manual, class 57).
 const RECOVERING: &str = "57P03";
 
@@ -254,7 +257,14 @@ impl Postgres {
     /// An error that is not the server's own.
     fn failed(&mut self, error: &sqlx::Error) -> EngineError {
         if let sqlx::Error::Io(_) = error {
-            return self.lost(&error.to_string());
+            let lost = self.lost(&error.to_string());
+            // It was gone before it was asked anything.
+            let unsent = matches!(error, sqlx::Error::Io(error) if error.kind() == ErrorKind::BrokenPipe);
+            return if unsent && lost.message.ends_with(GONE) {
+                EngineError::new(ErrorClass::ConnectionLost, error.to_string())
+            } else {
+                lost
+            };
         }
         // The client cannot read a type of the result, such as a multirange, and is left amid an answer.
         self.connection = None;
@@ -273,7 +283,7 @@ impl Postgres {
         } else if self.recovers() {
             return crash("it recovered");
         } else if self.refused && !self.restarts {
-            return crash("it is gone, and restart_after_crash is off");
+            return crash(GONE);
         }
         lost(message)
     }
@@ -292,7 +302,11 @@ impl Postgres {
                 // The client of a process that crashed may know it before the server does, which takes connections until then.
                 _ if !refused && clock::now() < began + NOTICED_MAX => {}
                 Ok(()) => return refused,
-                Err(_) => return false,
+                Err(_) => {
+                    // It was asked to end.
+                    self.refused &= !refused;
+                    return false;
+                }
             }
             if clock::now() > deadline {
                 return true;

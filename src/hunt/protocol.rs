@@ -78,7 +78,9 @@ pub enum Report {
     Broke(Vec<Finding>),
     /// This program, not the engine, has a fault, and the executor ends by it.
     Panicked {
-        /// Where, and what was wrong.
+        /// Where: a file and a line of it.
+        place: String,
+        /// What was wrong.
         message: String,
     },
     /// The executor cannot work.

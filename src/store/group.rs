@@ -45,6 +45,19 @@ pub enum Split {
     Alone,
 }
 
+/// A bug that is ignored, with what shows whether it is there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IgnoredBug {
+    /// Its number.
+    pub id: i64,
+    /// Why it is ignored.
+    pub why: String,
+    /// Its smallest finding.
+    pub finding: Finding,
+    /// The versions of its findings.
+    pub versions: Vec<String>,
+}
+
 /// The fingerprint of findings on a target, as the row of their bug has it.
 fn key(finding: &Finding) -> String {
     text(&format!("{}: {}", finding.dbms, finding.fingerprint()))
@@ -248,6 +261,34 @@ impl Store {
                 Some(entry(row.fingerprint.strip_prefix(&prefix)?, format!("bug {}: {}", row.id, row.why), row.url))
             })
             .collect())
+    }
+
+    /// The bugs of a target that are ignored and have findings, the last ones first.
+    pub async fn bug_ignored_findings(&self, dbms: &str, limit: i64) -> Result<Vec<IgnoredBug>, StoreError> {
+        let rows = sqlx::query!(
+            r#"SELECT id, why,
+                   (SELECT finding FROM finding WHERE bug_id = bug.id ORDER BY size, number LIMIT 1) AS finding,
+                   ARRAY(SELECT DISTINCT version FROM finding WHERE bug_id = bug.id AND version IS NOT NULL) AS "versions!"
+               FROM bug WHERE dbms = $1 AND state = 'ignored' AND merged_into IS NULL ORDER BY id DESC LIMIT $2"#,
+            dbms,
+            limit
+        );
+        let rows = rows.fetch_all(&self.pool).await?.into_iter().filter_map(|row| {
+            let finding = read(format!("the smallest finding of bug {}", row.id), row.finding?);
+            let (id, why, versions) = (row.id, row.why.unwrap_or_default(), row.versions);
+            Some(finding.map(|finding| IgnoredBug { id, why, finding, versions }))
+        });
+        rows.collect()
+    }
+
+    /// The fingerprints of a bug and of those that were merged into it. What was split off a bug has none of its own.
+    pub async fn bug_fingerprints(&self, id: i64) -> Result<Vec<String>, StoreError> {
+        let rows = sqlx::query!(
+            "SELECT fingerprint, dbms FROM bug WHERE (id = $1 OR merged_into = $1) AND split IS NULL ORDER BY id",
+            id
+        );
+        let rows = rows.fetch_all(&self.pool).await?.into_iter();
+        Ok(rows.filter_map(|row| Some(row.fingerprint.strip_prefix(&format!("{}: ", row.dbms))?.to_owned())).collect())
     }
 
     /// The cases of a bug, the smallest first.

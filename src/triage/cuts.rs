@@ -98,8 +98,12 @@ fn spell(all: &[Token]) -> String {
     all.iter().map(Token::text).collect()
 }
 
-/// Words behind which no table of FROM and no condition of WHERE, ON or HAVING goes on.
-const ENDS: [&str; 26] = [
+/// Words that join a table to those before.
+const JOINS: [&str; 11] =
+    ["natural", "left", "right", "full", "inner", "cross", "join", "semi", "anti", "asof", "positional"];
+
+/// Words behind which no table of FROM and no condition of WHERE, ON or HAVING goes on, beside those.
+const ENDS: [&str; 15] = [
     "where",
     "group",
     "having",
@@ -110,23 +114,20 @@ const ENDS: [&str; 26] = [
     "union",
     "intersect",
     "except",
-    "natural",
-    "left",
-    "right",
-    "full",
-    "inner",
-    "cross",
-    "join",
-    "semi",
-    "anti",
-    "asof",
-    "positional",
     "fetch",
     "returning",
     "set",
     "qualify",
     "for",
 ];
+
+fn is_one_of(token: &Token, words: &[&str]) -> bool {
+    words.iter().any(|word| token.is_word(word))
+}
+
+fn ends(token: &Token) -> bool {
+    is_one_of(token, &JOINS) || is_one_of(token, &ENDS)
+}
 
 /// Where what begins here ends: a word of those, a comma, or the end of the parentheses it is in.
 fn end_of(all: &[Token], start: usize) -> usize {
@@ -136,7 +137,7 @@ fn end_of(all: &[Token], start: usize) -> usize {
             Token::Symbol('(') => depth += 1,
             Token::Symbol(')' | ',') if depth == 0 => return at,
             Token::Symbol(')') => depth -= 1,
-            Token::Word(word) if depth == 0 && ENDS.contains(&word.to_ascii_lowercase().as_str()) => {
+            Token::Word(_) if depth == 0 && ends(token) => {
                 // Functions have such names too.
                 let is_call = next(all, at + 1).is_some_and(|next| all[next] == Token::Symbol('('));
                 if !(is_call && (token.is_word("left") || token.is_word("right"))) {
@@ -151,7 +152,9 @@ fn end_of(all: &[Token], start: usize) -> usize {
 
 /// The conditions of WHERE, ON and HAVING.
 fn conditions(all: &[Token]) -> Vec<Range<usize>> {
-    let begins = |at: &usize| ["where", "on", "having"].iter().any(|word| all[*at].is_word(word));
+    // ON has other uses: of an index, of a conflict.
+    let joins = |at: usize| all[at].is_word("on") && all[..at].iter().any(|token| token.is_word("join"));
+    let begins = |at: &usize| is_one_of(&all[*at], &["where", "having"]) || joins(*at);
     let body = |at: usize| at + 1..end_of(all, at + 1);
     (0..all.len()).filter(begins).map(body).filter(|range| !range.is_empty()).collect()
 }
@@ -226,18 +229,14 @@ fn items(all: &[Token], from: usize) -> Vec<Item> {
         // The words between LEFT and JOIN.
         while let Some(word) = next(all, at)
             && !found.is_empty()
-            && ENDS.iter().chain(&["outer"]).any(|end| all[word].is_word(end))
+            && (ends(&all[word]) || all[word].is_word("outer"))
         {
             at = word + 1;
         }
         let Some(item) = item(all, start, at) else { return found };
         start = item.end;
         found.push(item);
-        let joins =
-            ["natural", "left", "right", "full", "inner", "cross", "join", "semi", "anti", "asof", "positional"];
-        let goes_on = all
-            .get(start)
-            .is_some_and(|token| *token == Token::Symbol(',') || joins.iter().any(|word| token.is_word(word)));
+        let goes_on = all.get(start).is_some_and(|token| *token == Token::Symbol(',') || is_one_of(token, &JOINS));
         if !goes_on {
             return found;
         }
@@ -257,7 +256,7 @@ fn item(all: &[Token], start: usize, at: usize) -> Option<Item> {
         end = match all[then] {
             Token::Symbol('(') => close(all, then)? + 1,
             Token::Word(word) if word.eq_ignore_ascii_case("as") => then + 1,
-            Token::Word(word) if ["on", "using"].iter().chain(&ENDS).any(|end| word.eq_ignore_ascii_case(end)) => break,
+            Token::Word(_) if is_one_of(&all[then], &["on", "using"]) || ends(&all[then]) => break,
             Token::Word(word) => {
                 name.clear();
                 name.push_str(word);
@@ -503,5 +502,6 @@ mod tests {
         has("SELECT lag(a, 2) OVER (ORDER BY b) AS r FROM t", "SELECT NULL AS r FROM t");
         has("SELECT s.a FROM (SELECT a FROM t WHERE b) AS s", "SELECT a FROM t WHERE b");
         has("CREATE VIRTUAL TABLE t USING rtree(a, b, c)", "CREATE TABLE t(a, b, c)");
+        assert!(cuts("CREATE INDEX i ON t(a, b)").iter().all(|cut| !cut.contains(" ON 1")), "no condition");
     }
 }

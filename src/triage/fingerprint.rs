@@ -66,8 +66,21 @@ const SAME: [(&str, &str); 2] = [("right join", "right or full join"), ("full jo
 /// Constructs that are one where it is known that one version fixed both.
 const ALIKE: [(&str, &str); 2] = [("delete", "update"), ("unique", "index")];
 
-/// Constructs that a case hardly has by the way.
-const RARE: [&str; 5] = ["collate", "expression index", "partial index", "row value", "rtree"];
+/// Constructs that a case may have by the way, because what reads them could not be cut at once. So may the weak ones.
+const BESIDES: [&str; 12] = [
+    "distinct",
+    "except",
+    "group by",
+    "having",
+    "in",
+    "index",
+    "intersect",
+    "left join",
+    "limit",
+    "right or full join",
+    "window",
+    "without rowid",
+];
 
 /// The constructs that tell bugs apart, of those that a finding needs: the first of these lists that has one.
 fn telling(needs: &[String], broke: bool) -> String {
@@ -82,13 +95,62 @@ fn telling(needs: &[String], broke: bool) -> String {
 }
 
 /// What is written like a function and is none, or says little of what goes wrong.
-const COMMON: [&str; 39] = [
-    "all", "and", "any", "as", "avg", "between", "case", "cast", "coalesce", "count", "decimal", "else", "exists",
-    "from", "if", "ifnull", "iif", "in", "interval", "is", "join", "like", "max", "min", "not", "nullif", "nvl", "on",
-    "or", "over", "row", "select", "some", "sum", "then", "total", "values", "when", "where",
+const COMMON: [&str; 52] = [
+    "all",
+    "and",
+    "any",
+    "as",
+    "avg",
+    "between",
+    "binary",
+    "by",
+    "case",
+    "cast",
+    "char",
+    "coalesce",
+    "count",
+    "decimal",
+    "distinct",
+    "else",
+    "enum",
+    "except",
+    "exists",
+    "from",
+    "if",
+    "ifnull",
+    "iif",
+    "in",
+    "intersect",
+    "interval",
+    "is",
+    "join",
+    "like",
+    "list",
+    "max",
+    "min",
+    "not",
+    "nullif",
+    "numeric",
+    "nvl",
+    "on",
+    "or",
+    "over",
+    "row",
+    "select",
+    "some",
+    "struct",
+    "sum",
+    "then",
+    "total",
+    "union",
+    "values",
+    "varchar",
+    "when",
+    "where",
+    "xor",
 ];
 
-/// The functions that expressions call, and constructs of theirs, where these tell something.
+/// The functions that expressions call, and whether they compare rows, where that tells something.
 fn used(expressions: &[String]) -> String {
     let mut found = BTreeSet::new();
     for text in expressions {
@@ -101,11 +163,7 @@ fn used(expressions: &[String]) -> String {
                 found.insert(name.to_ascii_lowercase());
             }
         }
-        // A constant may be written in any way.
-        if dense.contains(&&Token::Symbol('.')) {
-            let of_expressions = |feature: &String| EXPRESSIONS.contains(&feature.as_str());
-            found.extend(features([text.as_str()]).into_iter().filter(of_expressions));
-        }
+        found.extend(features([text.as_str()]).into_iter().filter(|feature| feature == "row value"));
     }
     found.into_iter().collect::<Vec<_>>().join(", ")
 }
@@ -129,6 +187,8 @@ impl Traits {
     ///
     /// * a switch cures both, and one needs what the other needs, and joins, groups or the like besides, or
     /// * no switch cures the one, and both need the same.
+    ///
+    /// The more versions were tried, the more this says.
     pub fn alike(&self, other: &Self) -> bool {
         if (self.kind, &self.fixed) != (other.kind, &other.fixed) {
             return false;
@@ -136,7 +196,7 @@ impl Traits {
         if self.switches.is_empty() != other.switches.is_empty() {
             return self.needs == other.needs;
         }
-        let by_the_way = |need: &String| !RARE.contains(&need.as_str());
+        let by_the_way = |need: &String| [&WEAK[..], &BESIDES].concat().contains(&need.as_str());
         let fits = |few: &BTreeSet<String>, many: &BTreeSet<String>| {
             few.is_subset(many) && many.difference(few).all(by_the_way)
         };
@@ -164,7 +224,8 @@ impl Finding {
 
     /// What can be compared with other findings, where it is known which version fixed it and what it needs.
     pub fn traits(&self) -> Option<Traits> {
-        let fixed = self.cause.fixed.clone().filter(|_| self.cause.core.is_some())?;
+        // Of two bugs that the newest version has too, no version says anything.
+        let fixed = self.cause.fixed.clone().filter(|fixed| fixed.first_good.is_some() && self.cause.core.is_some())?;
         let one = |need: &str| ALIKE.iter().find(|(one, _)| *one == need).map_or(need, |(_, other)| *other).to_owned();
         let all: Vec<String> = self.cause.needs.iter().map(|need| one(need)).collect();
         let needs = telling(&all, false).split(", ").map(str::to_owned).collect();
@@ -190,7 +251,8 @@ impl Finding {
             if !needs.is_empty() {
                 parts.push(format!("needs {needs}"));
             } else if specific.iter().all(|name| EVERYTHING.contains(name)) {
-                let used = if self.reduced { used(&self.fillings) } else { String::new() };
+                let tells = self.reduced && self.kind == FindingKind::WrongResult;
+                let used = if tells { used(&self.fillings) } else { String::new() };
                 parts.push(if used.is_empty() { self.class.clone() } else { format!("of {used}") });
             }
         }
@@ -230,9 +292,13 @@ mod tests {
         };
         is(true, &["JSON_EQUALS(NULL, t.c1)", "CAST(NULL AS CHAR) COLLATE x"], "of json_equals");
         is(true, &["(t.c0, 'a') <> (t.c1, 1)", "0"], "of row value");
-        is(true, &["t.c0 NOT LIKE 'x'", "1 IN (2)"], "of like");
+        is(true, &["t.c0 NOT LIKE 'x'", "1 IN (2)", "CAST(t.c0 AS VARCHAR(3))"], "c");
         is(true, &["COALESCE(t.c0, 1)", "TRUE"], "c");
         is(false, &["JSON_EQUALS(NULL, t.c1)"], "c");
+        let mut crash = finding();
+        (crash.kind, crash.reduced, crash.fillings) = (FindingKind::Crash, true, vec!["f(t.c1)".to_owned()]);
+        crash.cause.message.clear();
+        assert_eq!(crash.fingerprint().cause, "c");
     }
 
     #[test]

@@ -296,7 +296,9 @@ mod tests {
             (one.kind, one.class) = (FindingKind::WrongResult, name.to_owned());
             one.seal();
             one.cause.needs = needs.iter().map(|need| (*need).to_owned()).collect();
-            one.cause.fixed = good.map(|good| Fixed { last_bad: "1".to_owned(), first_good: Some(good.to_owned()) });
+            // Nothing is no version.
+            let good = good.map(|good| Some(good.to_owned()).filter(|good| !good.is_empty()));
+            one.cause.fixed = good.map(|first_good| Fixed { last_bad: "1".to_owned(), first_good });
             one.cause.core = Some(Core {
                 statements: Vec::new(),
                 before: Vec::new(),
@@ -319,16 +321,22 @@ mod tests {
             one("e", Some("2"), &["min-max-off"], &["delete", "in", "index"]),
             one("of no switch", Some("2"), &[], &["in", "update", "window"]),
             one("not tried", None, flat, &["left join", "window"]),
+            one("of like", Some("2"), flat, &["left join", "like"]),
+            one("still there", Some(""), flat, &["intersect"]),
+            one("there too", Some(""), flat, &["group by", "intersect"]),
         ];
         let mut found: Vec<_> = grouped(&all, &Decisions::default(), &[]).into_iter().map(|(ids, _)| ids).collect();
         found.sort();
-        let expected: [&[&str]; 6] = [
+        let expected: [&[&str]; 9] = [
             &["a", "b", "c"],
             &["d", "e"],
             &["not tried", "of another version"],
             &["of a row value"],
             &["of another switch"],
+            &["of like"],
             &["of no switch"],
+            &["still there"],
+            &["there too"],
         ];
         assert_eq!(found, expected.map(<[&str]>::to_vec));
     }

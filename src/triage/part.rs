@@ -42,7 +42,7 @@ impl Part {
     }
 
     /// The same part of the program of a smaller case, which may have fewer steps: what it does not read any more, it does not
-    /// observe. A check of two steps has them wherever they are; other steps keep their positions, or are gone.
+    /// observe. A check of two steps has them wherever they are. A query that broke the engine keeps its position.
     #[must_use]
     pub fn within(&self, program: &Program) -> Self {
         let Some((check, _)) = self.violated else {

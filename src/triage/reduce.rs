@@ -270,7 +270,7 @@ impl<'d> Reduction<'_, 'd> {
         for table in rest.iter().filter_map(|statement| created_table(statement)) {
             seen.push(printed(self.connection.rows(&format!("SELECT * FROM {table}"))));
         }
-        let steps = self.steps();
+        let steps = Self::steps_of(&self.case, &self.part);
         for result in all_results(self.connection, self.profile, &steps) {
             seen.push(match result {
                 StepResult::Rows(some) => printed(Ok(some)),
@@ -298,9 +298,7 @@ impl<'d> Reduction<'_, 'd> {
         let part = Part::pair();
         let (statements, size) = (self.statements.clone(), self.size_of_part());
         for case in self.case.pairs() {
-            let program = Self::program(&case);
-            let (steps, _) = part.within(&program).cut(&program);
-            if measure(&steps) >= size {
+            if measure(&Self::steps_of(&case, &part)) >= size {
                 return;
             }
             if self.fails_in(&statements, &case, &part) {
@@ -312,14 +310,16 @@ impl<'d> Reduction<'_, 'd> {
 
     /// Takes the case that has the queries of the part and no others.
     fn only_the_pair(&mut self) {
-        let texts = |steps: Vec<Step>| steps.iter().map(|step| step.sql.sql().to_owned()).collect::<Vec<_>>();
-        let (of_part, pair) = (texts(self.steps()), Part::pair());
+        let texts = |case: &SharedCase, part: &Part| {
+            let steps = Self::steps_of(case, part);
+            steps.iter().map(|step| step.sql.sql().to_owned()).collect::<Vec<_>>()
+        };
+        let (of_part, pair) = (texts(&self.case, &self.part), Part::pair());
         let statements = self.statements.clone();
         // Of several with these texts, each with another switch, it is one that fails.
         let pairs = self.case.pairs();
-        let mut fails = |case: &SharedCase<'d>| {
-            texts(pair.cut(&Self::program(case)).0) == of_part && self.fails_in(&statements, case, &pair)
-        };
+        let mut fails =
+            |case: &SharedCase<'d>| texts(case, &pair) == of_part && self.fails_in(&statements, case, &pair);
         if let Some(case) = pairs.into_iter().find(|case| fails(case)) {
             (self.case, self.part) = (case, pair);
         }
@@ -353,13 +353,13 @@ impl<'d> Reduction<'_, 'd> {
 
     /// Switches turned and bytes of the part's queries.
     fn size_of_part(&self) -> (usize, usize) {
-        measure(&self.steps())
+        measure(&Self::steps_of(&self.case, &self.part))
     }
 
-    /// The steps of the part.
-    fn steps(&self) -> Vec<Step> {
-        let program = Self::program(&self.case);
-        self.part.within(&program).cut(&program).0
+    /// The steps of a part of a case.
+    fn steps_of(case: &SharedCase, part: &Part) -> Vec<Step> {
+        let program = Self::program(case);
+        part.within(&program).cut(&program).0
     }
 
     /// Puts the rows of views, derived tables and common table expressions, and the values of expressions, into plain tables.

@@ -9,13 +9,14 @@ use crate::app::campaign::{self, Demands, KnownSources};
 use crate::app::live::Known;
 use crate::app::{cores, live};
 use crate::config::{CampaignLimits, CampaignSpec, ClassChoice};
+use crate::dbms::install::version_key;
 use crate::dbms::target::Target;
 use crate::hunt;
 use crate::hunt::gone::{Evidence, Watched};
 use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress};
 use crate::hunt::protocol::Ready;
 use crate::hunt::stats::Stats;
-use crate::store::{BugFilter, BugState, OpenCampaign};
+use crate::store::{IgnoredBug, OpenCampaign};
 use crate::triage::finding;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -239,23 +240,17 @@ async fn plan(service: &Shared, begin: &Begin, out_dir: &Path, lists: &Known) ->
 /// Ignored bugs that a campaign looks at, whether they are gone.
 const IGNORED_MAX: i64 = 200;
 
-/// The bugs of a target that are ignored, the last ones first, each with its smallest finding. On a newer version a campaign
-/// looks whether they are still there.
+/// The bugs of a target that are ignored. On a version newer than those of their findings a campaign looks whether they are
+/// still there.
 async fn ignored(service: &Shared, dbms: &str) -> anyhow::Result<Vec<Watched>> {
-    let filter = BugFilter { state: Some(BugState::Ignored), dbms: Some(dbms.to_owned()), ..BugFilter::default() };
-    let mut all = Vec::new();
-    for bug in service.store.bug_page(&filter, None, IGNORED_MAX).await? {
-        let smallest = service.store.bug_fetch(bug.id).await?.and_then(|bug| bug.smallest);
-        let Some(smallest) = smallest else { continue };
-        let Some(finding) = service.store.finding_fetch(smallest).await? else { continue };
-        all.push(Watched {
-            reason: format!("bug {}: {}", bug.id, bug.why.unwrap_or_default()),
-            list: None,
-            last_seen: finding.version.clone(),
-            evidence: Evidence::Finding(Box::new(finding)),
-        });
-    }
-    Ok(all)
+    let ignored = service.store.bug_ignored_findings(dbms, IGNORED_MAX).await?;
+    let watched = |IgnoredBug { id, why, finding, versions }: IgnoredBug| Watched {
+        reason: format!("bug {id}: {why}"),
+        list: None,
+        last_seen: versions.into_iter().max_by_key(|version| version_key(version)).unwrap_or_default(),
+        evidence: Evidence::Finding(Box::new(finding)),
+    };
+    Ok(ignored.into_iter().map(watched).collect())
 }
 
 /// Writes into the log what is worth knowing of a hunt.

@@ -97,7 +97,8 @@ pub(super) struct Outcome {
 }
 
 /// How well groups fit what is known: findings that different versions fixed are of different bugs, and so are findings of
-/// different kinds. Bugs that one version fixed count as one here, so groups may be better than this says.
+/// different kinds. Bugs that one version fixed count as one here, so groups may be better than this says, and whether groups that
+/// were brought together because one version fixed them are one bug it cannot say: that is to be looked at.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Grouping {
     /// Groups: what somebody gets to read.

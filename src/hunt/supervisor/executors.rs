@@ -70,7 +70,8 @@ impl Hunt<'_> {
 
     /// Gives a worker orders up to the limit; one without any is let go.
     pub(super) fn supply(&mut self, id: usize) {
-        let is_one_too_many = self.workers.len() > self.wanted();
+        // Who came last goes first: those that were here before know what is no news.
+        let is_one_too_many = self.workers.keys().filter(|other| **other < id).count() >= self.wanted();
         while !is_one_too_many && self.workers.get(&id).is_some_and(|w| w.pending.len() < ORDERS_IN_FLIGHT) {
             let Some(order) = self.next_order() else { break };
             if let Some(worker) = self.workers.get_mut(&id) {
@@ -112,16 +113,17 @@ impl Hunt<'_> {
     }
 
     /// How many executors there should be: as many as the user wants, and one for each that has been reducing for long, so
-    /// that reductions do not stop the hunt. A hunt of a number of cases has none in addition: with one executor it comes to
-    /// the same however fast the machine is.
+    /// that reductions do not stop the hunt, up to as many again. There are none in addition in a hunt of a number of cases,
+    /// which with one executor comes to the same however fast the machine is, and on a server that is not ours, which may
+    /// not take so many connections.
     fn wanted(&self) -> usize {
         let long = Duration::from_millis(STAND_IN_AFTER_MS);
         let reduces_for_long = |worker: &&Worker| worker.reducing.is_some_and(|since| clock::now() - since >= long);
-        let stand_ins = match self.plan.spec.limits.cases_max {
-            Some(_) => 0,
-            None => self.workers.values().filter(reduces_for_long).count(),
-        };
-        self.plan.environment.workers + stand_ins
+        let workers = self.plan.environment.workers;
+        if self.plan.spec.limits.cases_max.is_some() || self.is_shared() {
+            return workers;
+        }
+        workers + self.workers.values().filter(reduces_for_long).count().min(workers)
     }
 
     /// Starts executors up to their number.
@@ -234,7 +236,9 @@ impl Hunt<'_> {
             if self.failed_starts > FAILED_STARTS_MAX {
                 return Err(HuntError::Unstable(self.plan.spec.dbms.clone()));
             }
-            self.progress.note("the engine ended the process while a snippet was validated; it is left out");
+            if !worker.panicked {
+                self.progress.note("the engine ended the process while a snippet was validated; it is left out");
+            }
         }
         let position = recorder::read(&worker.recorder).ok().flatten();
         let mut pending = worker.pending;
@@ -242,7 +246,12 @@ impl Hunt<'_> {
             let running = pending
                 .iter()
                 .position(|o| matches!(o, Order::Run { block, .. } if block_of(*block) == block_of(position.block)));
-            if let (Some(at), Some(false)) = (running, worker.lost) {
+            if running.is_none() && worker.panicked && !pending.is_empty() {
+                // A block of which nothing was noted yet: it would end the next one too.
+                if let Order::Run { block, .. } = pending.remove(0) {
+                    self.finish(block);
+                }
+            } else if let (Some(at), Some(false)) = (running, worker.lost) {
                 // It did not run anything.
                 self.again.push(pending.remove(at));
             } else if let Some(Order::Run { block, first, end }) = running.map(|at| pending.remove(at)) {

@@ -21,7 +21,7 @@ use crate::hunt::process::{Broken, Event};
 use crate::hunt::protocol::{Order, Ready, Report};
 use crate::hunt::stats::{NOT_TRIED, Outcome, Stats};
 use crate::hunt::uses::{self, Uses};
-use crate::hunt::{breakage, learned};
+use crate::hunt::{breakage, learned, recorder};
 use crate::triage::finding::{self, FoundReport};
 use crate::triage::fingerprint::Fingerprint;
 use crate::triage::known;
@@ -406,17 +406,7 @@ impl<'a> Hunt<'a> {
                 });
             }
             Report::ServerEnded { message, suspect } => self.server_ended(id, message, suspect.map(|s| *s)),
-            Report::Panicked { message } => {
-                let fault = format!("a fault of this program, not of the engine: {message}");
-                match self.workers.get_mut(&id) {
-                    Some(worker) if worker.ready => worker.panicked = true,
-                    _ => return Err(HuntError::Executor(fault)),
-                }
-                if self.faults.insert(message) {
-                    self.progress.note(&format!("{fault}; please report it"));
-                }
-                self.campaign.stats.outcomes.count(&Outcome::Warning(fault));
-            }
+            Report::Panicked { place, message } => self.panicked(id, place, &message)?,
             Report::Failed { message } => match self.workers.get(&id) {
                 // It has said so already.
                 Some(worker) if worker.lost.is_some() => {}
@@ -468,6 +458,25 @@ impl<'a> Hunt<'a> {
             }
             Report::Described(_) | Report::Broke(_) => {}
         }
+        Ok(())
+    }
+
+    /// This program has a fault, by which an executor ends.
+    fn panicked(&mut self, id: usize, place: String, message: &str) -> Result<(), HuntError> {
+        let fault = format!("a fault of this program, not of the engine: {place}");
+        if self.ready.is_none() {
+            return Err(HuntError::Executor(format!("{fault}: {message}")));
+        }
+        let at = self.workers.get_mut(&id).and_then(|worker| {
+            worker.panicked = true;
+            recorder::read(&worker.recorder).ok().flatten()
+        });
+        if self.faults.insert(place) {
+            let at = at.map_or_else(String::new, |at| format!(" (block {}, case {})", at.block, at.case));
+            let seed = self.plan.spec.seed;
+            self.progress.note(&format!("{fault}: {message}; please report it, with the seed {seed}{at}"));
+        }
+        self.campaign.stats.outcomes.count(&Outcome::Warning(fault));
         Ok(())
     }
 
