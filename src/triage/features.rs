@@ -83,6 +83,10 @@ pub fn features<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         for pair in words.windows(2) {
             found.extend(PAIRS.iter().filter(|(a, b, _)| *a == pair[0] && *b == pair[1]).map(|(_, _, f)| *f));
         }
+        let is_not = |of: &[String]| of[0] == "is" && of[1] == "not" && ["true", "false"].contains(&of[2].as_str());
+        if words.windows(3).any(is_not) {
+            found.insert("is true/false");
+        }
         let is_index = words.first().is_some_and(|w| w == "create") && words.iter().take(3).any(|w| w == "index");
         if is_index {
             found.insert("index");
@@ -137,5 +141,6 @@ mod tests {
             found,
             ["aggregate", "expression index", "index", "is null", "left join", "partial index", "row value"]
         );
+        assert_eq!(features(["SELECT a IS NOT TRUE, b IS NOT NULL"]), ["is true/false"]);
     }
 }
