@@ -92,7 +92,7 @@ fn telling(needs: &[String], broke: bool) -> String {
 }
 
 /// What is written like a function and is none, or says little of what goes wrong.
-const COMMON: [&str; 52] = [
+const COMMON: [&str; 53] = [
     "all",
     "and",
     "any",
@@ -105,6 +105,7 @@ const COMMON: [&str; 52] = [
     "cast",
     "char",
     "coalesce",
+    "conflict",
     "count",
     "decimal",
     "distinct",
