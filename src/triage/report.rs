@@ -31,14 +31,24 @@ pub fn script(queries: &[FindingQuery], at: usize, profile: &Profile) -> String 
         return out;
     }
     let (begin, back) = if step.undone { (Some("BEGIN"), Some("ROLLBACK")) } else { (None, None) };
-    let query = (step.effect != Effect::Count).then_some(&step.sql);
-    let before = step.before.iter().chain(query).map(filled);
+    // Some shells say it by themselves.
+    let count = match profile.wire {
+        _ if step.failing || !step.undone || step.effect == Effect::Rows => None,
+        Wire::Sqlite => Some("SELECT changes()"),
+        Wire::Mysql => Some("SELECT ROW_COUNT()"),
+        Wire::Duckdb | Wire::Postgres | Wire::Python => None,
+    };
+    // Of several statements the last one counts, or each.
+    let counts = |at: usize| step.effect == Effect::CountsAndRows || at + 1 == step.before.len();
+    let counted = |(at, text)| [Some(filled(text)), count.filter(|_| counts(at)).map(str::to_owned)];
+    let changes = step.before.iter().enumerate().flat_map(counted).flatten();
+    let query = (step.effect != Effect::Count).then(|| filled(&step.sql));
     match step.effect {
         _ if step.failing => out.push_str("-- The statement must fail, and leave the table as it was:\n"),
         Effect::Count => out.push_str("-- How many rows the statement changes, as the engine says:\n"),
         Effect::CountsAndRows | Effect::Rows => {}
     }
-    let all = begin.map(str::to_owned).into_iter().chain(before).chain(back.map(str::to_owned));
+    let all = begin.map(str::to_owned).into_iter().chain(changes).chain(query).chain(back.map(str::to_owned));
     for statement in all.chain(step.after.iter().map(filled)) {
         let _ = writeln!(out, "{statement};");
     }
@@ -324,6 +334,7 @@ mod tests {
     use super::*;
     use crate::catalogue::profile;
     use crate::plan::PlanTree;
+    use crate::program::Step;
     use crate::sql::types::Value;
     use crate::triage::finding::tests::finding;
     use crate::triage::limits::Limit;
@@ -345,6 +356,26 @@ mod tests {
         assert!(script.ends_with(&(expected.join("\n") + "\n")), "{script}");
         // What the shell prints tells '1' from 1.
         assert!(script.contains("\n.mode quote\nCREATE TABLE t(a);\n"), "{script}");
+    }
+
+    #[test]
+    fn a_script_says_how_many_rows_a_statement_changes() {
+        let query = |effect| {
+            let before = vec!["DELETE FROM t".to_owned().into()];
+            FindingQuery::from(Step { before, effect, undone: true, ..Step::query("SELECT a FROM t") })
+        };
+        let said = |engine: &str, effect| script(&[query(effect)], 0, &profile(engine).expect("shipped"));
+        let counts = "-- How many rows the statement changes, as the engine says:\n";
+        let of = |count: &str, rows: &str| format!("BEGIN;\nDELETE FROM t;\n{count}{rows}ROLLBACK;\n");
+        assert_eq!(said("sqlite", Effect::Count), counts.to_owned() + &of("SELECT changes();\n", ""));
+        assert_eq!(said("mariadb", Effect::Count), counts.to_owned() + &of("SELECT ROW_COUNT();\n", ""));
+        assert_eq!(said("postgres", Effect::Count), counts.to_owned() + &of("", ""), "psql says it");
+        let rows = "SELECT a FROM t;\n";
+        assert_eq!(said("sqlite", Effect::CountsAndRows), of("SELECT changes();\n", rows));
+        assert_eq!(said("sqlite", Effect::Rows), of("", rows));
+        let made = FindingQuery::from(Step { undone: false, ..query(Effect::CountsAndRows).step });
+        let made = script(&[made], 0, &profile("sqlite").expect("shipped"));
+        assert_eq!(made, format!("DELETE FROM t;\n{rows}"), "what is kept is no change to look at");
     }
 
     #[test]
