@@ -133,7 +133,12 @@ fn ended_for_good(end: impl FnOnce(&PgServer)) -> (Option<i32>, Value, Caqtus) {
 fn a_server_that_does_not_start_itself_after_a_crash_leaves_what_it_ran_last() {
     let (code, json, caqtus) = ended_for_good(|server| {
         let backend = "SELECT min(pid)::text FROM pg_stat_activity WHERE application_name = 'caqtus'";
-        kill("-SEGV", server.sql("postgres", backend).trim().parse().expect("a process"));
+        let pid = server.sql("postgres", backend).trim().parse().expect("a process");
+        // The executor asks, and waits for it, when it crashes.
+        kill("-STOP", pid);
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        kill("-SEGV", pid);
+        kill("-CONT", pid);
     });
     // A bug, and a hunt that could not go on.
     assert_eq!((code, &json["findings"][0]["kind"]), (Some(3), &"crash".into()), "{json}");

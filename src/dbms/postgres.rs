@@ -45,9 +45,6 @@ const SHUTDOWN_MAX: Duration = Duration::from_secs(6);
 /// How long a server may take to notice that one of its processes crashed.
 const NOTICED_MAX: Duration = Duration::from_secs(1);
 
-/// What a server that does not start itself again has done.
-const GONE: &str = "it is gone, and restart_after_crash is off";
-
 /// The code of a server that comes up again after a crash, or shuts down (appendix A of the manual, class 57).
 const RECOVERING: &str = "57P03";
 
@@ -256,15 +253,8 @@ impl Postgres {
 
     /// An error that is not the server's own.
     fn failed(&mut self, error: &sqlx::Error) -> EngineError {
-        if let sqlx::Error::Io(_) = error {
-            let lost = self.lost(&error.to_string());
-            // It was gone before it was asked anything.
-            let unsent = matches!(error, sqlx::Error::Io(error) if error.kind() == ErrorKind::BrokenPipe);
-            return if unsent && lost.message.ends_with(GONE) {
-                EngineError::new(ErrorClass::ConnectionLost, error.to_string())
-            } else {
-                lost
-            };
+        if let sqlx::Error::Io(cause) = error {
+            return self.lost(cause.kind(), &error.to_string());
         }
         // The client cannot read a type of the result, such as a multirange, and is left amid an answer.
         self.connection = None;
@@ -272,7 +262,7 @@ impl Postgres {
     }
 
     /// The connection ended without a word: did the server crash?
-    fn lost(&mut self, message: &str) -> EngineError {
+    fn lost(&mut self, kind: ErrorKind, message: &str) -> EngineError {
         self.connection = None;
         let crash = |how: &str| EngineError::new(ErrorClass::Crash, format!("the server crashed: {how}"));
         let lost = |how: &str| EngineError::new(ErrorClass::ConnectionLost, how);
@@ -282,8 +272,9 @@ impl Postgres {
             }
         } else if self.recovers() {
             return crash("it recovered");
-        } else if self.refused && !self.restarts {
-            return crash(GONE);
+        } else if self.refused && !self.restarts && kind != ErrorKind::BrokenPipe {
+            // A broken pipe is that of a server that was gone before it was asked anything.
+            return crash("it is gone, and restart_after_crash is off");
         }
         lost(message)
     }

@@ -1,6 +1,6 @@
 //! Smaller forms of an expression's text. None need be an expression: the engine says which are.
 
-use crate::sql::lex::{Token, tokens};
+use crate::sql::lex::{Token, groups, tokens};
 use std::collections::BTreeSet;
 
 /// Texts shorter than an expression, made of pieces of it, the shortest first; at most `max`.
@@ -69,20 +69,6 @@ fn tidy(text: &str) -> String {
         }
     }
     out
-}
-
-/// The positions of each pair of parentheses.
-fn groups(all: &[Token]) -> Vec<(usize, usize)> {
-    let mut open = Vec::new();
-    let mut found = Vec::new();
-    for (at, token) in all.iter().enumerate() {
-        match token {
-            Token::Symbol('(') => open.push(at),
-            Token::Symbol(')') => found.extend(open.pop().map(|start| (start, at))),
-            _ => {}
-        }
-    }
-    found
 }
 
 /// What stands between the commas of a pair of parentheses.

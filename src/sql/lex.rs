@@ -50,6 +50,20 @@ pub enum LexError {
     Semicolon,
 }
 
+/// The positions of each pair of parentheses.
+pub fn groups(all: &[Token<'_>]) -> Vec<(usize, usize)> {
+    let mut open = Vec::new();
+    let mut found = Vec::new();
+    for (at, token) in all.iter().enumerate() {
+        match token {
+            Token::Symbol('(') => open.push(at),
+            Token::Symbol(')') => found.extend(open.pop().map(|start| (start, at))),
+            _ => {}
+        }
+    }
+    found
+}
+
 /// Splits a snippet into tokens and checks that it is closed.
 pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, LexError> {
     let bytes = text.as_bytes();

@@ -264,14 +264,13 @@ impl Store {
     }
 
     /// The bugs of a target that are ignored and have findings, the last ones first.
-    pub async fn bug_ignored_findings(&self, dbms: &str, limit: i64) -> Result<Vec<IgnoredBug>, StoreError> {
+    pub async fn bug_ignored_findings(&self, dbms: &str) -> Result<Vec<IgnoredBug>, StoreError> {
         let rows = sqlx::query!(
             r#"SELECT id, why,
                    (SELECT finding FROM finding WHERE bug_id = bug.id ORDER BY size, number LIMIT 1) AS finding,
                    ARRAY(SELECT DISTINCT version FROM finding WHERE bug_id = bug.id AND version IS NOT NULL) AS "versions!"
-               FROM bug WHERE dbms = $1 AND state = 'ignored' AND merged_into IS NULL ORDER BY id DESC LIMIT $2"#,
-            dbms,
-            limit
+               FROM bug WHERE dbms = $1 AND state = 'ignored' AND merged_into IS NULL ORDER BY id DESC"#,
+            dbms
         );
         let rows = rows.fetch_all(&self.pool).await?.into_iter().filter_map(|row| {
             let finding = read(format!("the smallest finding of bug {}", row.id), row.finding?);

@@ -4,7 +4,7 @@
 //! engine judges.
 
 use super::rows::tidy;
-use crate::sql::lex::{Token, tokens};
+use crate::sql::lex::{Token, groups, tokens};
 use std::ops::Range;
 
 /// Words that begin a clause.
@@ -435,30 +435,17 @@ fn pieces(all: &[Token]) -> Vec<Range<usize>> {
     found
 }
 
-/// The positions of each pair of parentheses.
-fn groups(all: &[Token]) -> Vec<(usize, usize)> {
-    let mut open = Vec::new();
-    let mut found = Vec::new();
-    for (at, token) in all.iter().enumerate() {
-        match token {
-            Token::Symbol('(') => open.push(at),
-            Token::Symbol(')') => found.extend(open.pop().map(|start| (start, at))),
-            _ => {}
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn has(text: &str, cut: &str) {
+        let all = cuts(text);
+        assert!(all.iter().any(|other| other == cut), "{cut}: {all:#?}");
+    }
+
     #[test]
     fn either_side_may_go() {
-        let has = |text: &str, cut: &str| {
-            let all = cuts(text);
-            assert!(all.iter().any(|other| other == cut), "{cut}: {all:#?}");
-        };
         has("SELECT a FROM t UNION ALL SELECT b FROM u WHERE c", "SELECT b FROM u WHERE c");
         has("SELECT a FROM t UNION ALL SELECT b FROM u", "SELECT a FROM t");
         has("SELECT * FROM (SELECT 1 EXCEPT SELECT 2) AS s", "SELECT * FROM (SELECT 2) AS s");
@@ -473,10 +460,6 @@ mod tests {
 
     #[test]
     fn a_table_goes_with_what_joins_it_and_is_null_elsewhere() {
-        let has = |text: &str, cut: &str| {
-            let all = cuts(text);
-            assert!(all.iter().any(|other| other == cut), "{cut}: {all:#?}");
-        };
         let left = "SELECT b.x, a.y FROM t AS a LEFT OUTER JOIN u AS b ON a.y = b.x WHERE f(b.x)";
         has(left, "SELECT NULL, a.y FROM t AS a WHERE f(NULL)");
         has(left, "SELECT b.x, NULL FROM u AS b WHERE f(b.x)");
@@ -492,10 +475,6 @@ mod tests {
 
     #[test]
     fn clauses_become_simpler() {
-        let has = |text: &str, cut: &str| {
-            let all = cuts(text);
-            assert!(all.iter().any(|other| other == cut), "{cut}: {all:#?}");
-        };
         has("SELECT a FROM t GROUP BY a, b HAVING f(a) > 1", "SELECT a FROM t WHERE f(a) > 1");
         has("SELECT a FROM t WHERE b GROUP BY a HAVING f(a)", "SELECT a FROM t WHERE b AND f(a)");
         has("SELECT a FROM t JOIN u ON a IN (NULL) WHERE b", "SELECT a FROM t JOIN u ON 1 = 0 WHERE b");

@@ -196,14 +196,16 @@ impl Traits {
             return false;
         }
         if self.switches.is_empty() != other.switches.is_empty() {
-            return self.needs == other.needs;
+            return !self.needs.is_empty() && self.needs == other.needs;
         }
         let by_the_way = |need: &String| [&WEAK[..], &WEAKEST, &BESIDES].concat().contains(&need.as_str());
         let fits = |few: &BTreeSet<String>, many: &BTreeSet<String>| {
             few.is_subset(many) && many.difference(few).all(by_the_way)
         };
         let either = |one, other| fits(one, other) || fits(other, one);
-        !self.switches.is_disjoint(&other.switches)
+        let says_something = !self.needs.is_empty() && !other.needs.is_empty();
+        says_something
+            && !self.switches.is_disjoint(&other.switches)
             && (either(&self.needs, &other.needs) || either(&self.all, &other.all))
     }
 
@@ -230,7 +232,7 @@ impl Finding {
         let fixed = self.cause.fixed.clone().filter(|fixed| fixed.first_good.is_some() && self.cause.core.is_some())?;
         let one = |need: &str| ALIKE.iter().find(|(one, _)| *one == need).map_or(need, |(_, other)| *other).to_owned();
         let all: Vec<String> = self.cause.needs.iter().map(|need| one(need)).collect();
-        let needs = telling(&all, false).split(", ").map(str::to_owned).collect();
+        let needs = telling(&all, false).split(", ").filter(|need| !need.is_empty()).map(str::to_owned).collect();
         let all = all.into_iter().collect();
         let switches =
             self.switches().into_iter().filter(|name| !EVERYTHING.contains(name)).map(str::to_owned).collect();

@@ -322,15 +322,19 @@ mod tests {
             one("of no switch", Some("2"), &[], &["in", "update", "window"]),
             one("not tried", None, flat, &["left join", "window"]),
             one("of like", Some("2"), flat, &["left join", "like"]),
+            one("needs nothing", Some("2"), &[], &[]),
+            one("nothing by a switch", Some("2"), flat, &[]),
             one("still there", Some(""), flat, &["intersect"]),
             one("there too", Some(""), flat, &["group by", "intersect"]),
         ];
         let mut found: Vec<_> = grouped(&all, &Decisions::default(), &[]).into_iter().map(|(ids, _)| ids).collect();
         found.sort();
-        let expected: [&[&str]; 9] = [
+        let expected: [&[&str]; 11] = [
             &["a", "b", "c"],
             &["d", "e"],
+            &["needs nothing"],
             &["not tried", "of another version"],
+            &["nothing by a switch"],
             &["of a row value"],
             &["of another switch"],
             &["of like"],

@@ -237,13 +237,10 @@ async fn plan(service: &Shared, begin: &Begin, out_dir: &Path, lists: &Known) ->
     Ok(HuntPlan { spec, environment, resume })
 }
 
-/// Ignored bugs that a campaign looks at, whether they are gone.
-const IGNORED_MAX: i64 = 200;
-
 /// The bugs of a target that are ignored. On a version newer than those of their findings a campaign looks whether they are
 /// still there.
 async fn ignored(service: &Shared, dbms: &str) -> anyhow::Result<Vec<Watched>> {
-    let ignored = service.store.bug_ignored_findings(dbms, IGNORED_MAX).await?;
+    let ignored = service.store.bug_ignored_findings(dbms).await?;
     let watched = |IgnoredBug { id, why, finding, versions }: IgnoredBug| Watched {
         reason: format!("bug {id}: {why}"),
         list: None,
