@@ -273,7 +273,8 @@ impl Postgres {
         } else if self.recovers() {
             return crash("it recovered");
         } else if self.refused && !self.restarts && kind != ErrorKind::BrokenPipe {
-            // A broken pipe is that of a server that was gone before it was asked anything.
+            // One that is asked to end says so to who waits for it, and to who does not a broken pipe shows that it was gone
+            // before it was asked anything. To those who connect it says the same as one that goes down after a crash.
             return crash("it is gone, and restart_after_crash is off");
         }
         lost(message)
@@ -293,11 +294,7 @@ impl Postgres {
                 // The client of a process that crashed may know it before the server does, which takes connections until then.
                 _ if !refused && clock::now() < began + NOTICED_MAX => {}
                 Ok(()) => return refused,
-                Err(_) => {
-                    // It was asked to end.
-                    self.refused &= !refused;
-                    return false;
-                }
+                Err(_) => return false,
             }
             if clock::now() > deadline {
                 return true;
