@@ -37,3 +37,21 @@ fn most_members_have_a_meaning_on_every_engine() {
         assert!(count("pass") > count("skipped"), "{target}: {summary}");
     }
 }
+
+#[test]
+fn a_full_join_that_mariadb_takes_for_an_alias_is_not_tested() {
+    let Some(target) = engines::engine("mariadb@10.11.5") else { return };
+    let caqtus = Caqtus::new();
+    std::fs::create_dir_all(caqtus.path("own/snippets")).expect("a directory");
+    let snippets = ["t.c_int + 1", "t.c_int + (SELECT COUNT(*) FROM t FULL JOIN (SELECT 1 AS a) AS x ON x.a = 0)"];
+    let lines: String = snippets.iter().map(|sql| serde_json::json!({ "sql": sql }).to_string() + "\n").collect();
+    std::fs::write(caqtus.path("own/snippets/mariadb.jsonl"), lines).expect("writes");
+    // A member of each has FULL JOIN beside a table without an alias that nothing else names.
+    let classes = ["--class", "d-091529547493", "--class", "d-b795371db2d1", "--class", "dqp-full-join"];
+    let words = ["hunt", "--json", "--quiet", "--dbms", &target, "--oracle", "caq", "--oracle", "spec", "--seed", "1"];
+    let mut command = caqtus.command(&[&words[..], &classes, &["--cases", "600"]].concat());
+    let output = command.env("CAQTUS_CORPUS", caqtus.path("own")).output().expect("runs");
+    let json = crate::support::last_json(&String::from_utf8_lossy(&output.stdout));
+    assert_eq!((output.status.code(), &json["snippets"]), (Some(0), &1.into()), "{json}");
+    assert!(json["outcomes"]["pass"].as_u64() > Some(200), "{json}");
+}

@@ -4,7 +4,7 @@
 use super::validate::{Candidate, Parsed, SnippetVerdict, setup, validate};
 use crate::compare::Row;
 use crate::dbms::{Connection, EngineError, ErrorClass};
-use crate::sql::profile::Profile;
+use crate::sql::profile::{Probe, Profile};
 use serde::{Deserialize, Serialize};
 
 /// What it is told.
@@ -93,6 +93,10 @@ impl<'a> Judge<'a> {
             return SnippetVerdict::Refused(format!("{}: {error}", error.class));
         }
         self.is_ready = true;
+        let misreads = |probe: &&Probe| probe.may_misread(snippet.sql()) && self.connection.rows(&probe.sql).is_err();
+        if let Some(probe) = self.profile.probes.iter().find(misreads) {
+            return SnippetVerdict::Refused(probe.is_missing());
+        }
         validate(self.connection, self.profile, snippet)
     }
 

@@ -203,12 +203,13 @@ impl Session {
         let count = counted(&capabilities, validated, &mut refused_snippets);
         capabilities.undoes = undoes;
         capabilities.without_subqueries = learned::on_build(learned, &connection.build_id());
-        let missing = profile.probes.iter().filter(|probe| ask(connection.as_mut(), &probe.sql).is_none());
+        let missing: Vec<_> =
+            profile.probes.iter().filter(|probe| ask(connection.as_mut(), &probe.sql).is_none()).collect();
         let probed = Probed {
             operators: capabilities.grammar.len(),
             functions: capabilities.functions.len(),
             switches: capabilities.switches.iter().map(|switch| switch.name.clone()).collect(),
-            missing: missing.map(|probe| probe.name.clone()).collect(),
+            missing: missing.iter().map(|probe| probe.name.clone()).collect(),
         };
         let wanted: Vec<&Registration> =
             oracle::ALL.iter().filter(|oracle| choice.wants(oracle.name, oracle.of_catalogue)).collect();
@@ -222,6 +223,9 @@ impl Session {
         let mut missing_table = None;
         let assumed = choice.uses_assumed();
         let mut accepts = |statements: &[String], sql: &str| {
+            if let Some(probe) = missing.iter().find(|probe| probe.may_misread(sql)) {
+                return Err(probe.is_missing());
+            }
             let texts: Vec<&str> = statements.iter().map(String::as_str).chain([sql]).collect();
             let mut run = |connection: &mut dyn Connection| {
                 if built != statements {

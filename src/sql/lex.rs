@@ -64,6 +64,13 @@ pub fn groups(all: &[Token<'_>]) -> Vec<(usize, usize)> {
     found
 }
 
+/// Whether a text has these words one after the other, in any case, outside of quotes.
+pub fn has_words(text: &str, words: &str) -> Result<bool, LexError> {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let all: Vec<Token<'_>> = tokens(text)?.into_iter().filter(|token| !matches!(token, Token::Space(_))).collect();
+    Ok(all.windows(words.len()).any(|window| window.iter().zip(&words).all(|(token, word)| token.is_word(word))))
+}
+
 /// Splits a snippet into tokens and checks that it is closed.
 pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, LexError> {
     let bytes = text.as_bytes();
@@ -162,6 +169,20 @@ mod tests {
                 prop_assert_eq!(spelled, text);
             }
         }
+    }
+
+    #[test]
+    fn words_are_found_in_any_case_and_not_in_quotes() {
+        for (text, found) in [
+            ("SELECT 1 FROM t full\n JOIN u ON TRUE", true),
+            ("SELECT 'FULL JOIN' FROM t", false),
+            ("SELECT 1 FROM t \"FULL\" JOIN u", false),
+            ("SELECT 1 FROM t_full JOIN u", false),
+            ("SELECT 1 FROM t FULL OUTER JOIN u", false),
+        ] {
+            assert_eq!(has_words(text, "FULL JOIN"), Ok(found), "{text}");
+        }
+        assert_eq!(has_words("SELECT 'a", "FULL JOIN"), Err(LexError::Quote));
     }
 
     #[test]

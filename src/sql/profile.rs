@@ -1,6 +1,7 @@
 //! Dialect profiles: what is known about a database system, as data.
 
 use super::error::ErrorClass;
+use super::lex::has_words;
 use super::operator::Operator;
 use super::schema::Action;
 use super::types::SqlType;
@@ -401,6 +402,22 @@ pub struct Probe {
     pub name: String,
     /// A query that fails where it is missing.
     pub sql: String,
+    /// Words with which a query may run where the feature is missing and mean something else: to MySQL, which has no
+    /// FULL JOIN, `t1 FULL JOIN t2` is an inner join of a table called FULL. Such queries are not tested there.
+    #[serde(default)]
+    pub misread: Option<String>,
+}
+
+impl Probe {
+    /// Whether a query that runs without the feature may mean something else. One that cannot be read may.
+    pub fn may_misread(&self, sql: &str) -> bool {
+        self.misread.as_deref().is_some_and(|words| has_words(sql, words).unwrap_or(true))
+    }
+
+    /// That it is missing, which is why such a query is not tested.
+    pub fn is_missing(&self) -> String {
+        format!("the target has no {} and takes it for something else", self.name)
+    }
 }
 
 /// Codes of errors of one class.
