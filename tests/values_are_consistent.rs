@@ -253,6 +253,24 @@ fn what_the_documentation_leaves_to_a_context_is_no_difference() {
 }
 
 #[test]
+fn a_value_that_equals_another_may_stand_for_it_in_a_group() {
+    let Some(target) = engines::engine("duckdb@1.4.5") else { return };
+    let caqtus = Caqtus::new();
+    std::fs::create_dir_all(caqtus.path("own/snippets")).expect("a directory");
+    // A week less is a month less and 23 days.
+    let snippets = ["t.c_int + 1", "to_weeks((VALUES (t.c_int)) % 7)"];
+    let lines: String = snippets.iter().map(|sql| serde_json::json!({ "sql": sql }).to_string() + "\n").collect();
+    std::fs::write(caqtus.path("own/snippets/duckdb.jsonl"), lines).expect("writes");
+    let words = ["hunt", "--json", "--quiet", "--dbms", &target, "--oracle", "consistency", "--snippets", "100"];
+    let mut command = caqtus.command(&[&words[..], &["--cases", "640", "--seed", "1"]].concat());
+    let output = command.env("CAQTUS_CORPUS", caqtus.path("own")).output().expect("runs");
+    let json = crate::support::last_json(&String::from_utf8_lossy(&output.stdout));
+    assert_eq!((output.status.code(), &json["snippets"]), (Some(0), &snippets.len().into()), "{json}");
+    assert!(json["reasons"].to_string().contains("grouped-by-value keeps the value"), "{json}");
+    assert!(json["outcomes"]["pass"].as_u64() > Some(300), "{json}");
+}
+
+#[test]
 fn functions_of_any_number_of_arguments_are_called_with_those_that_they_take() {
     let caqtus = Caqtus::new();
     let words = ["--oracle", "consistency", "--oracle", "edc", "--seed", "5", "--cases", "6000", "--may-fail", "0"];

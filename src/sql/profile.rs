@@ -368,6 +368,9 @@ pub struct ContextException {
     /// The name of the type of a value `q.v`, if it is only expressions whose type the context changes.
     #[serde(default)]
     pub type_of: Option<String>,
+    /// A condition on a value `q.v`, if it is only expressions with such values.
+    #[serde(default)]
+    pub value: Option<String>,
     /// Where the documentation says so.
     pub source: String,
 }
@@ -469,6 +472,11 @@ impl ContextException {
     /// Whether it is about a context.
     pub fn covers(&self, context: &str) -> bool {
         self.contexts.contains(context) || self.contexts.contains("*")
+    }
+
+    /// The rows of a query of `q(k, v)` that a context may change, if that depends on values.
+    pub fn changed(&self, scan: &str) -> Option<String> {
+        self.value.as_ref().map(|condition| format!("SELECT q.k FROM ({scan}) AS q(k, v) WHERE {condition}"))
     }
 }
 

@@ -340,6 +340,16 @@ impl<'a> Case<'a> for ConsistencyCase<'a> {
             },
         ];
         for exception in &self.on.oracle.profile().context_exceptions {
+            let name = contexts.iter().map(|context| context.name).find(|name| exception.covers(name));
+            if let (Some(name), Some(changed)) =
+                (name, exception.changed(&format!("SELECT q0.k, ({expr}) FROM {TABLE} AS q0{filter}")))
+            {
+                assumptions.push(Assumption {
+                    text: format!("{name} keeps the value: {expr}"),
+                    sql: changed.into(),
+                    expected: Expected::NoRows,
+                });
+            }
             let Some(type_of) = &exception.type_of else { continue };
             let types = |step: &Step| format!("SELECT DISTINCT {type_of} FROM ({}) AS q(k, v)", step.sql);
             let widening = steps.iter().filter(|step| exception.covers(context(step.member).name));

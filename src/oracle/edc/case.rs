@@ -139,6 +139,14 @@ impl<'a> Case<'a> for EdcCase<'a> {
         if let Some(ty) = self.operation.ty().filter(|_| !exact && self.query.needs_type()) {
             assumptions.push(one_value(format!("a type that a column keeps: {text}"), Expected::Type(ty)));
         }
+        let shape = self.query.shape.name();
+        for exception in self.on.oracle.profile().context_exceptions.iter().filter(|exception| exception.covers(shape))
+        {
+            if let Some(changed) = exception.changed(&format!("SELECT 0, {value} FROM {from}")) {
+                let text = format!("{shape} keeps the value: {text}");
+                assumptions.push(Assumption { text, sql: changed.into(), expected: Expected::NoRows });
+            }
+        }
         if !matches!(self.operation, Operation::Scalar(_)) {
             let turned = format!("(SELECT * FROM {TABLE} ORDER BY {KEY} DESC LIMIT 1000)");
             assumptions.push(Assumption {
