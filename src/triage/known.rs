@@ -16,6 +16,9 @@ use thiserror::Error;
 /// The file of a directory of findings that says which bugs are known there.
 pub const KNOWN_FILE: &str = "known.toml";
 
+/// What stands between patterns of which one will do.
+const OR: &str = " | ";
+
 /// A known bug.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -47,7 +50,8 @@ pub struct KnownBug {
     /// The kind of failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The name of the class; in this and the following `*` stands for any text.
+    /// The name of the class; in this and the following `*` stands for any text, and ` | ` between texts of which one will
+    /// do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
     /// The cause: the part of the fingerprint behind the kind.
@@ -144,8 +148,10 @@ impl KnownBug {
     /// Whether a finding is of this bug.
     pub fn covers(&self, finding: &Finding) -> bool {
         let Fingerprint { kind, cause } = finding.fingerprint();
-        let glob =
-            |pattern: &Option<String>, text: &str| pattern.as_ref().is_none_or(|pattern| matches_glob(pattern, text));
+        let glob = |pattern: &Option<String>, text: &str| {
+            let matches = |pattern: &String| pattern.split(OR).any(|pattern| matches_glob(pattern, text));
+            pattern.as_ref().is_none_or(matches)
+        };
         // Without a core it is not known what is needed.
         let has = |feature: &String| match finding.cause.core {
             Some(_) => finding.cause.needs.contains(feature),
@@ -228,7 +234,9 @@ mod tests {
     use super::*;
     use crate::catalogue;
     use crate::program::Step;
-    use crate::sql::error::in_general;
+    use crate::sql::error::{ErrorClass, in_general};
+    use crate::triage::features::features;
+    use crate::triage::finding::FindingKind;
     use crate::triage::finding::tests::finding;
 
     #[test]
@@ -242,6 +250,7 @@ mod tests {
         assert!(!covered("duckdb", "2026-12-31") && !covered("sqlite", "2027-01-01"));
         let other = |line: &str| parse("f", &format!("{text}{line}")).expect("reads")[0].covers(&one);
         assert!(other("kind = 'internal-error'") && other("class = 'c'") && !other("class = 'd*'"));
+        assert!(other("class = 'd | c'") && !other("class = 'd | e'"));
         assert!(!other("features = ['window']") && !other("kind = 'crash'"));
         one.version = "3".to_owned();
         assert!(known(&bugs, "sqlite", &one, "2026-12-31").is_none(), "on another version it is news");
@@ -294,9 +303,13 @@ mod tests {
         let (queries, statements): (Vec<_>, Vec<_>) = script.blocks.iter().partition(|block| block.is_query);
         one.statements = statements.iter().map(|block| block.sql.clone()).collect();
         one.queries = queries.iter().map(|block| Step::query(block.sql.as_str()).into()).collect();
-        let actual = script.blocks.iter().flat_map(|block| &block.actual);
+        let actual = || script.blocks.iter().flat_map(|block| &block.actual);
+        if actual().any(|(_, answer)| matches!(answer, Answer::Fails(ErrorClass::Crash, _))) {
+            one.kind = FindingKind::Crash;
+        }
         let fails =
-            actual.filter_map(|(_, answer)| if let Answer::Fails(_, text) = answer { Some(text) } else { None });
+            actual().filter_map(|(_, answer)| if let Answer::Fails(_, text) = answer { Some(text) } else { None });
+        one.features = features(one.texts());
         one.conclude();
         one.cause.message = in_general(&fails.map(String::as_str).collect::<Vec<_>>().join(" "));
         one

@@ -76,6 +76,14 @@ pub fn shape<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     lines.join("; ")
 }
 
+/// Where the columns of a table or view that is created are listed: in parentheses behind its name.
+fn columns_at(dense: &[&Token]) -> Option<usize> {
+    let starts = dense.first().is_some_and(|token| token.is_word("create"));
+    let kind = dense.iter().position(|token| token.is_word("table") || token.is_word("view")).filter(|_| starts)?;
+    let open = kind + dense[kind..].iter().position(|token| matches!(token, Token::Symbol('(')))?;
+    (!dense[kind..open].iter().any(|token| token.is_word("as"))).then_some(open)
+}
+
 /// The names that a text defines or reads tables by.
 fn named(all: &[Token]) -> Vec<String> {
     let dense: Vec<&Token> = all.iter().filter(|token| !matches!(token, Token::Space(_))).collect();
@@ -88,20 +96,25 @@ fn named(all: &[Token]) -> Vec<String> {
             }
         }
     };
-    let is_create = dense.first().is_some_and(|token| token.is_word("create"));
+    let columns = columns_at(&dense);
     // Parentheses that are open, and whether each is of a CAST, in which AS stands before a type.
     let mut open: Vec<bool> = Vec::new();
+    // Whether the first of them is of a list of columns.
+    let mut is_list = false;
     for (at, token) in dense.iter().enumerate() {
         match token {
             Token::Symbol('(') => {
                 open.push(at > 0 && dense[at - 1].is_word("cast"));
-                // A table's columns.
-                if is_create && open.len() == 1 {
+                is_list |= columns == Some(at);
+                if is_list && open.len() == 1 {
                     add(dense.get(at + 1));
                 }
             }
-            Token::Symbol(')') => drop(open.pop()),
-            Token::Symbol(',') if is_create && open.len() == 1 => add(dense.get(at + 1)),
+            Token::Symbol(')') => {
+                open.pop();
+                is_list &= !open.is_empty();
+            }
+            Token::Symbol(',') if is_list && open.len() == 1 => add(dense.get(at + 1)),
             Token::Symbol('.') => {
                 add(at.checked_sub(1).and_then(|before| dense.get(before)));
                 add(dense.get(at + 1));
@@ -147,5 +160,23 @@ mod tests {
         );
         assert_eq!(shape(&other).replace("x1 text", "x1 int"), shape(&one));
         assert_ne!(shape(&one[..3]), shape(&one));
+    }
+
+    #[test]
+    fn functions_of_views_and_indexes_keep_their_names() {
+        let texts = [
+            "CREATE TABLE IF NOT EXISTS t(k INT, r INT GENERATED ALWAYS AS (hex(k)) STORED)",
+            "CREATE INDEX i ON t(abs(k), sin(k))",
+            "CREATE VIEW v AS SELECT q.k AS k, (chr(q.k)), CAST(q.k AS INT) FROM t AS q",
+            "CREATE VIEW w(a, b) AS SELECT (chr(v.k)), (left(v.k, 1)) FROM v",
+            "CREATE TABLE u AS SELECT (chr(v.k)) AS k FROM v",
+        ];
+        assert_eq!(
+            shape(texts.into_iter()),
+            "create table if not exists x0(x1 int, x2 int generated always as (hex(x1)) stored); create index x3 on \
+             x0(abs(x1), sin(x1)); create view x4 as select x5.x1 as x1, (chr(x5.x1)), cast(x5.x1 as int) from x0 as x5; \
+             create view x6(x7, x8) as select (chr(x4.x1)), (left(x4.x1, 0)) from x4; create table x9 as select \
+             (chr(x4.x1)) as x1 from x4"
+        );
     }
 }
