@@ -65,6 +65,14 @@ pub const EXPRESSIONS_MAX: usize = 1_000;
 /// See [`EXPRESSIONS_MAX`].
 pub const TABLES_MAX: usize = 150;
 
+/// Combinations that a campaign makes of the expressions it drew, in each of so many rounds; those of a round are parts of those
+/// of the next.
+pub const COMBINATIONS_MAX: usize = 120;
+/// See [`COMBINATIONS_MAX`].
+pub const COMBINATION_ROUNDS: u64 = 2;
+/// Bytes of a combination.
+pub const COMBINATION_LENGTH_MAX: usize = 240;
+
 /// Failures of one class and kind, in a row without a new bug, after which one executor looks at ever fewer; all are counted.
 pub const FINDINGS_PER_CLASS_MAX: usize = 2;
 

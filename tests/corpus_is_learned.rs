@@ -1,9 +1,11 @@
 //! Snippets are learned with and without a model, only those that hold are kept, with where they are from, and what hunts
 //! reached with them is told.
 
+use crate::support::model_server::{ModelServer, batch_api};
 use crate::support::{Caqtus, last_json, succeed};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::Mutex;
 
 fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).expect("a file");
@@ -41,12 +43,71 @@ fn what_is_made_from_the_catalogue_is_kept_once_and_hunted_with() {
     let hunt = || caqtus.hunt(&["--dbms", "sqlite", "--cases", "2000", "--seed", "3"]).1;
     let (one, other) = (hunt(), hunt());
     assert_eq!(one["case_digest"], other["case_digest"]);
+    // What came of the cases is told apart by where their snippets are from, combinations of snippets among them.
+    for origin in ["generator", "large language model", "engine's catalogue", "combination"] {
+        assert!(one["origins"][origin]["pass"].as_u64() > Some(0), "{origin}: {}", one["origins"]);
+    }
     let after = reached(&caqtus);
     for kind in ["functions", "operators", "types", "clauses"] {
         let [known, used, unused] = ["known", "used", "unused"].map(|field| &after[kind][field]);
         let unused = unused.as_array().expect("names").len() as u64;
         assert_eq!(known.as_u64(), used.as_u64().map(|used| used + unused), "{kind}");
         assert!(used.as_u64() > Some(0), "{kind}: {after}");
+    }
+}
+
+/// What a model says to a prompt for expressions, and to one for tables.
+fn completion(body: &Value) -> Value {
+    let snippets = if body["messages"].to_string().contains("CREATE TABLE s1") {
+        json!(["SELECT a.i1 AS y1 FROM s1 AS a JOIN s2 AS b ON a.x1 = b.x1", "SELECT a.i1 AS y1 FROM s1 AS a LIMIT 1"])
+    } else {
+        json!(["upper(t.c_text) || 'learned'", "t.c_int + nowhere", "random()", "t.c_int)"])
+    };
+    let content = json!({ "snippets": snippets }).to_string();
+    json!({ "model": "m-1", "choices": [{ "index": 0, "message": { "content": content }, "finish_reason": "stop" }],
+        "usage": { "prompt_tokens": 10, "completion_tokens": 5 } })
+}
+
+#[test]
+fn the_batch_api_brings_snippets_and_each_prompt_is_paid_for_once() {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    let files: Mutex<Vec<String>> = Mutex::default();
+    let server = runtime.block_on(ModelServer::answering(move |_, seen| batch_api(&files, seen, &completion)));
+    let caqtus = Caqtus::new();
+    let config =
+        "[model]\nname = 'm'\nkey_env = 'TEST_KEY'\n[prices.'m']\ninput_per_million = 2.0\noutput_per_million = 4.0\n";
+    std::fs::write(caqtus.path("caqtus.toml"), config).expect("writes");
+    let words = ["corpus", "learn", "--llm", "batch", "--base-url", &server.base_url, "--batch-poll", "1s"];
+    let learn = |budget: &str| {
+        let more = ["--expressions", "1", "--tables", "1", "--budget-usd", budget, "--quiet", "--json"];
+        let words: Vec<&str> = words.iter().chain(&more).copied().collect();
+        caqtus.command(&words).env("TEST_KEY", "sk-test").output().expect("starts")
+    };
+    let too_little = learn("0.000001");
+    let said = String::from_utf8_lossy(&too_little.stderr);
+    assert!(
+        too_little.status.code() == Some(2) && said.contains("the limit is $0.000001") && server.seen().is_empty(),
+        "{said}"
+    );
+    let mut asked = 0;
+    for round in 0..2 {
+        let output = learn("1");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        let learned = last_json(&text);
+        let counts = ["prompts", "waiting", "tokens"].map(|field| learned[field].as_u64().expect("a number"));
+        assert_eq!(counts, [2, 0, 30], "{learned}");
+        assert_eq!(
+            (&learned["done"], &learned["valid"]),
+            (&json!(true), &json!(if round == 0 { 2 } else { 0 })),
+            "{learned}"
+        );
+        // Half the price: 20 tokens at 1 and 10 at 2 dollars a million.
+        assert_eq!((&learned["usd_spent"], &learned["usd_set_aside"]), (&json!(0.00004), &json!(0.0)), "{learned}");
+        assert!(round == 0 || server.seen().len() == asked, "the second time everything is in the store");
+        asked = server.seen().len();
+        assert!(server.seen().iter().all(|seen| !seen.line.contains("chat/completions")), "all through batches");
     }
 }
 
@@ -69,18 +130,7 @@ fn answers_of_a_batch_are_validated_and_keep_where_they_are_from() {
     let waiting = learn(["--export-batch", &shown(&prompts)]);
     assert_eq!((&waiting["prompts"], &waiting["waiting"], &waiting["snippets"]), (&json!(2), &json!(2), &json!(0)));
     let answer = |request: &Value| {
-        let prompt = request["body"]["messages"].to_string();
-        let snippets = if prompt.contains("CREATE TABLE s1") {
-            json!([
-                "SELECT a.i1 AS y1 FROM s1 AS a JOIN s2 AS b ON a.x1 = b.x1",
-                "SELECT a.i1 AS y1 FROM s1 AS a LIMIT 1"
-            ])
-        } else {
-            json!(["upper(t.c_text) || 'learned'", "t.c_int + nowhere", "random()", "t.c_int)"])
-        };
-        let content = json!({ "snippets": snippets }).to_string();
-        let body = json!({ "model": "m-1", "choices": [{ "index": 0, "message": { "content": content }, "finish_reason": "stop" }],
-            "usage": { "prompt_tokens": 10, "completion_tokens": 5 } });
+        let body = completion(&request["body"]);
         json!({ "custom_id": request["custom_id"], "response": { "status_code": 200, "body": body }, "error": null })
             .to_string()
     };

@@ -1,7 +1,7 @@
 //! Discovery with a model that a local server plays: however the answers come, the classes are the same; every fault is
 //! counted, nothing hangs, nothing is paid for twice, and the key appears nowhere.
 
-use crate::support::model_server::{ModelServer, Reply, Seen};
+use crate::support::model_server::{ModelServer, Reply, Seen, batch_api};
 use crate::support::{Caqtus, last_json, processes_naming, succeed, wait_until};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -177,44 +177,12 @@ fn the_batch_api_gives_the_same_classes() {
     discover(&live, 0, &["--base-url", &server.base_url]);
 
     let files: Mutex<Vec<String>> = Mutex::default();
-    let server = runtime.block_on(ModelServer::answering(move |_, seen: &Seen| batch_api(&files, seen)));
+    let server = runtime.block_on(ModelServer::answering(move |_, seen: &Seen| batch_api(&files, seen, &completion)));
     let batched = Caqtus::new();
     let summary = discover(&batched, 0, &["--llm", "batch", "--base-url", &server.base_url, "--batch-poll", "1s"]);
     assert!(server.seen().iter().all(|seen| !seen.line.contains("chat/completions")), "all through batches");
     assert!(summary["usd"].as_f64() > Some(0.0), "{summary}");
     assert_eq!(exported(&batched), exported(&live));
-}
-
-/// Plays the Batch API: files are uploaded, a batch is done at the second look.
-fn batch_api(files: &Mutex<Vec<String>>, seen: &Seen) -> Reply {
-    let mut files = files.lock().expect("no panic while it was held");
-    let (method, path) = seen.line.split_once(' ').expect("a request line");
-    let path = path.trim_start_matches("/v1");
-    let number = |text: &str| text.parse::<usize>().expect("a number");
-    match (method, path.split('/').skip(1).collect::<Vec<_>>().as_slice()) {
-        ("POST", ["files"]) => {
-            let lines = seen.body.lines().filter(|line| line.starts_with("{\"")).collect::<Vec<_>>().join("\n");
-            files.push(lines);
-            Reply::ok(json!({ "id": format!("file-{}", files.len() - 1) }))
-        }
-        ("POST", ["batches"]) => {
-            let file = seen.json()["input_file_id"].as_str().expect("a file").trim_start_matches("file-").to_owned();
-            Reply::ok(json!({ "id": format!("batch-{file}"), "status": "validating" }))
-        }
-        ("GET", ["batches", id]) => {
-            let file = id.trim_start_matches("batch-");
-            Reply::ok(json!({ "id": id, "status": "completed", "output_file_id": format!("out-{file}") }))
-        }
-        ("GET", ["files", id, "content"]) => {
-            let answers = files[number(id.trim_start_matches("out-"))].lines().map(|line| {
-                let line: Value = serde_json::from_str(line).expect("a line of a batch");
-                let response = json!({ "status_code": 200, "body": completion(&line["body"]) });
-                json!({ "custom_id": line["custom_id"], "response": response }).to_string()
-            });
-            Reply::ok(answers.collect::<Vec<_>>().join("\n"))
-        }
-        other => Reply::status(404, json!({ "error": { "message": format!("{other:?}") } })),
-    }
 }
 
 #[test]

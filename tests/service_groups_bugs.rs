@@ -33,6 +33,7 @@ pub(crate) fn finding(dbms: &str, class: &str, number: i64) -> Finding {
         queries: vec![query("SELECT a FROM t", number), query("SELECT a FROM t WHERE TRUE", number + 1)],
         checks: None,
         fillings: Vec::new(),
+        origins: Vec::new(),
         features: vec!["where".to_owned()],
         cured_by: Vec::new(),
         cause: Cause::default(),

@@ -206,6 +206,7 @@ async fn whole(service: &Shared, id: i64) -> Result<(Bug, Finding, Arc<Profile>)
         kind: fingerprint.kind.clone(),
         oracles: oracles.into_iter().collect(),
         classes: classes.into_iter().collect(),
+        origins: finding.origins.iter().cloned().collect(),
         cause: fingerprint.cause.clone(),
         fingerprint: fingerprint.to_string(),
         fingerprints: others.into_iter().chain([fingerprint.to_string()]).collect(),

@@ -11,8 +11,9 @@ use crate::hunt;
 use crate::hunt::error::HuntError;
 use crate::hunt::gone::{Evidence, Gone, Watched};
 use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress, Summary};
-use crate::hunt::stats::{Messages, OracleStats, Outcomes, Stats};
+use crate::hunt::stats::{GENERATOR, Messages, OracleStats, Outcomes, Stats};
 use crate::hunt::supervisor;
+use crate::hunt::uses::Cases;
 use crate::hunt::{learned, uses};
 use crate::store::{ClassState, Store, StoreError};
 use crate::triage::finding::{self, Finding, FindingError, FoundReport};
@@ -468,6 +469,8 @@ pub struct CampaignJson<'a> {
     plans_read: u64,
     plans_different: usize,
     oracles: &'a BTreeMap<String, OracleStats>,
+    /// What became of cases, and how many findings and bugs there are, by where their snippets are from.
+    origins: BTreeMap<&'a str, OfOrigin>,
     cases_per_cpu_second: f64,
     engine_share: f64,
     failures_share: f64,
@@ -484,6 +487,39 @@ pub struct CampaignJson<'a> {
     case_digest: String,
     findings: &'a [FoundReport],
     bugs: &'a [Bug],
+}
+
+/// What came of the cases with snippets of one origin.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct OfOrigin {
+    /// The cases.
+    #[serde(flatten)]
+    pub cases: Cases,
+    /// Findings with such a snippet left in them.
+    pub findings: usize,
+    /// Bugs whose smallest finding is one of these.
+    pub bugs: usize,
+}
+
+/// Where snippets are from; what has none is the generator's.
+fn or_generator<'a>(origins: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
+    let some: Vec<&str> = origins.map(String::as_str).collect();
+    if some.is_empty() { vec![GENERATOR] } else { some }
+}
+
+/// What came of the cases by where their snippets are from; those without any count for the generator.
+pub fn of_origins<'a>(summary: &'a Summary, bugs: &'a [Bug]) -> BTreeMap<&'a str, OfOrigin> {
+    let mut all: BTreeMap<&str, OfOrigin> = BTreeMap::new();
+    for (origin, cases) in &summary.stats.origins {
+        all.entry(origin).or_default().cases = *cases;
+    }
+    for found in &summary.findings {
+        or_generator(found.origins.iter()).into_iter().for_each(|origin| all.entry(origin).or_default().findings += 1);
+    }
+    for bug in bugs {
+        or_generator(bug.origins.iter()).into_iter().for_each(|origin| all.entry(origin).or_default().bugs += 1);
+    }
+    all
 }
 
 #[derive(Serialize)]
@@ -535,6 +571,7 @@ impl<'a> CampaignJson<'a> {
             plans_read: plans.read,
             plans_different: plans.different.len(),
             oracles,
+            origins: of_origins(summary, bugs),
             cases_per_cpu_second: stats.cases_per_cpu_second(),
             engine_share: stats.engine_share(),
             failures_share: stats.failures_share(),

@@ -6,6 +6,7 @@
 //! Invariant: nothing here prints, reads arguments or the terminal, or ends the process.
 
 pub mod admission;
+mod batches;
 pub mod bisection;
 pub mod campaign;
 pub mod class;

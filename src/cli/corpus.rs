@@ -2,7 +2,7 @@
 
 use super::discover::ModelArgs;
 use super::progress::{ProgressLine, stop_after};
-use super::{Common, FOUND, StoreArgs, TARGETS, printable};
+use super::{Common, FOUND, StoreArgs, TARGETS, parse_duration, printable};
 use crate::app::corpus::{Environment, LearnRequest, Learner, coverage, learn, shelf};
 use crate::catalogue;
 use crate::config::file_config;
@@ -138,7 +138,7 @@ struct LearnArgs {
     /// The target
     #[arg(long, value_name = "TARGET", default_value = "sqlite")]
     dbms: String,
-    /// Who writes: catalogue (nobody: they are made), live, record:DIR or replay:DIR
+    /// Who writes: catalogue (nobody: they are made), live, batch (the Batch API), record:DIR or replay:DIR
     ///
     /// Without it, a model if one is configured, and otherwise the engine's catalogue.
     #[arg(long, value_name = "WHO")]
@@ -175,6 +175,9 @@ struct LearnArgs {
     /// Take answers from files of a batch, in any order; prompts without an answer keep waiting
     #[arg(long, value_name = "FILE")]
     import_batch: Vec<PathBuf>,
+    /// How often a batch is asked for its state
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
+    batch_poll: Duration,
     /// Where findings go
     #[arg(long, value_name = "DIR", default_value = "caqtus-findings")]
     out: PathBuf,
@@ -287,6 +290,7 @@ fn run_learn(args: &LearnArgs) -> anyhow::Result<ExitCode> {
         config,
         export_batch: args.export_batch.clone(),
         import_batch: args.import_batch.clone(),
+        batch_poll: args.batch_poll,
     };
     super::deep_runtime()?.block_on(async {
         let stop = stop_after(args.max_minutes.map(|minutes| Duration::from_secs(60 * minutes)));

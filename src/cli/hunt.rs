@@ -6,7 +6,7 @@ use super::{
     printable,
 };
 use crate::app;
-use crate::app::campaign::{self, CampaignJson, CampaignVerdict, Demands, Ended, KnownSources};
+use crate::app::campaign::{self, CampaignJson, CampaignVerdict, Demands, Ended, KnownSources, OfOrigin, of_origins};
 use crate::clock;
 use crate::config::{
     CampaignLimits, CampaignSpec, FINDINGS_PER_CLASS_MAX, MAY_FAIL_PERCENT, SERVER_STARTS_MAX, SNIPPET_PERCENT,
@@ -18,7 +18,8 @@ use crate::hunt;
 use crate::hunt::gone::Gone;
 use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress, Restart, Summary};
 use crate::hunt::protocol::Ready;
-use crate::hunt::stats::{LEFT_OUT, LIMITED, NOT_TRIED, OracleStats, REPLACED, Stats, share};
+use crate::hunt::stats::{GENERATOR, LEFT_OUT, LIMITED, NOT_TRIED, OracleStats, REPLACED, Stats, share};
+use crate::hunt::uses::Cases;
 use crate::triage::finding::shell_word;
 use crate::triage::group::Bug;
 use anyhow::{anyhow, bail};
@@ -305,6 +306,16 @@ fn text(summary: &Summary, found: &[Bug]) -> String {
             out,
             "{oracle}: {cases} cases, {share:.0} % of the time, {queries} queries compared, {refused} left out as refused, \
              {fail} failed"
+        );
+    }
+    for (origin, OfOrigin { cases, findings, bugs }) in of_origins(summary, found) {
+        let Cases { pass, void, fail } = cases;
+        let what = if origin == GENERATOR { "no snippets".to_owned() } else { format!("snippets, {origin}") };
+        let _ = writeln!(
+            out,
+            "{what}: {} cases, {:.1} % of them void, {findings} findings of {bugs} bugs",
+            pass + void + fail,
+            share(void, pass + void + fail) * 100.0
         );
     }
     if !messages.commonest(LEFT_OUT, 1).is_empty() {

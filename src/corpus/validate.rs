@@ -118,6 +118,14 @@ impl Parsed {
         }
     }
 
+    /// Where it is from, in a few words.
+    pub fn origin(&self) -> &str {
+        match self {
+            Self::Expression(snippet) => &snippet.origin,
+            Self::Table(snippet) => &snippet.origin,
+        }
+    }
+
     /// All queries whose rows validation reads, in order, each with the switch that is turned.
     pub fn queries<'a>(&self, profile: &'a Profile) -> Vec<(String, Option<&'a Switch>)> {
         let other_plan = profile.switches.first();

@@ -81,6 +81,8 @@ const MAPPING_ATTEMPTS: usize = 6;
 pub struct TableOrigin {
     /// The key of the table snippet.
     pub key: String,
+    /// Where that is from.
+    pub origin: String,
     /// The same query over the same rows in another order.
     pub reversed: String,
 }
@@ -601,7 +603,11 @@ impl<'a> Builder<'a> {
         let typed: Option<Vec<_>> = columns.iter().map(|column| Some((column.name.clone(), column.ty?))).collect();
         let (profile, typed) = (&self.capabilities.profile, typed?);
         let reversed = mapped.clone().map(|mapped| Mapped { table: self.reversed(&mapped.table).into(), ..mapped });
-        let origin = TableOrigin { key: snippet.key(), reversed: snippet.typed(profile, &reversed, &typed) };
+        let origin = TableOrigin {
+            key: snippet.key(),
+            origin: snippet.origin.clone(),
+            reversed: snippet.typed(profile, &reversed, &typed),
+        };
         Some((snippet.typed(profile, &mapped, &typed), origin))
     }
 

@@ -24,6 +24,8 @@ pub struct Breakage {
     pub class: &'static str,
     /// The snippet, or the statement.
     pub text: String,
+    /// Where the snippet is from.
+    pub origin: Option<String>,
     /// How the engine broke.
     pub kind: FindingKind,
     /// What it said; nothing if it ended the process that it was in.
@@ -41,6 +43,7 @@ impl Breakage {
         Self {
             class: "snippet",
             text: snippet.sql().to_owned(),
+            origin: Some(snippet.origin().to_owned()),
             kind,
             message,
             statements: validate::setup(profile),
@@ -53,6 +56,7 @@ impl Breakage {
         Self {
             class: "probe",
             text: sql.to_owned(),
+            origin: None,
             kind,
             message,
             statements: statements.to_vec(),
@@ -84,6 +88,7 @@ impl Breakage {
             queries: self.queries.iter().enumerate().map(query).collect(),
             checks: Some(Vec::new()),
             fillings: vec![self.text.clone()],
+            origins: self.origin.iter().filter(|origin| !origin.is_empty()).cloned().collect(),
             features: features(self.queries.iter().map(|(sql, _)| sql.as_str())),
             reduced: false,
             cured_by: Vec::new(),

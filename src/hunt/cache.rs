@@ -43,6 +43,14 @@ impl Places {
         fs::read(self.shared.join(name)).unwrap_or_default()
     }
 
+    /// Opens a file of this hunt alone, making it if it is not there.
+    pub(super) fn open_own(&self, name: &str) -> CacheFile {
+        let path = self.own.as_deref().unwrap_or(Path::new("")).join(name);
+        let opened = self.own.as_ref().and_then(|_| open(&path).ok());
+        let (file, text) = opened.map_or((None, String::new()), |(file, text)| (Some(file), text));
+        CacheFile { file, path, text, problem: None }
+    }
+
     /// Opens a file, making it if it is not there.
     pub(super) fn open(&mut self, name: &str) -> CacheFile {
         let path = self.shared.join(name);

@@ -3,7 +3,7 @@
 use super::executor::{CaseId, Executor, Reporter, nanos, statements};
 use super::protocol::Report;
 use super::replay::{comes_again, shows_on};
-use super::run::Tested;
+use super::run::{Origins, Tested};
 use super::session::keeps_its_promises;
 use super::stats::{LIMITED, Outcome};
 use crate::clock;
@@ -13,6 +13,7 @@ use crate::dbms::{Connection, EngineError, ErrorClass};
 use crate::interpret::{
     self, StepResult, Verdict, all_results, broken_assumption, make, may_fail, results, unrepeated, verdict,
 };
+use crate::oracle::Use;
 use crate::program::{Program, Step, Text};
 use crate::triage::blunt::Blunt;
 use crate::triage::cause::{Cause, Laboratory};
@@ -496,6 +497,12 @@ impl Executor {
         if queries.iter().any(|query| query.step.switch.is_some()) {
             features.push("optimizer switch".to_owned());
         }
+        let mut origins = Origins::default();
+        case.uses(&mut |used| {
+            if let Use::Snippet { origin, .. } = used {
+                origins.is_new(origin);
+            }
+        });
         let mut finding = Finding {
             id: String::new(),
             kind,
@@ -511,6 +518,7 @@ impl Executor {
             queries,
             checks: Some(checks),
             fillings: case.describe(),
+            origins: origins.0,
             features,
             cured_by: Vec::new(),
             cause: Cause::default(),

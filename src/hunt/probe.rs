@@ -108,6 +108,7 @@ pub fn finding(target: &Target, seed: u64, broken: &Broken) -> Finding {
         queries: Vec::new(),
         checks: Some(Vec::new()),
         fillings: Vec::new(),
+        origins: Vec::new(),
         features: Vec::new(),
         reduced: true,
         cured_by: Vec::new(),

@@ -3,14 +3,14 @@
 use super::examine::Trigger;
 use super::executor::{CaseId, Executor, PLAN_EVERY, Reporter};
 use super::protocol::Report;
-use super::stats::{LEFT_OUT, Outcome};
+use super::stats::{GENERATOR, LEFT_OUT, Outcome};
 use super::uses::Cases;
 use crate::clock;
 use crate::compare::{BagHash, Row};
 use crate::config::{CASES_PER_EPOCH, UnsupportedSubquery};
 use crate::dbms::{EngineError, ErrorClass};
 use crate::interpret::{self, may_fail};
-use crate::oracle::{SharedCase, TestDatabase};
+use crate::oracle::{SharedCase, TestDatabase, Use};
 use crate::program::{Program, Step, Text};
 use crate::triage::part::Part;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -151,9 +151,20 @@ impl Executor {
             Outcome::Skipped(_) | Outcome::Warning(_) => cases.void = 1,
             Outcome::Fail(_) | Outcome::Repeated(_) => cases.fail = 1,
         }
-        let tally = &mut self.tally;
+        let (tally, stats) = (&mut self.tally, &mut self.stats);
         tally.note_class(tested.database.class(), cases);
-        tested.case.uses(&mut |used| tally.note(used, cases));
+        let mut origins = Origins::default();
+        tested.case.uses(&mut |used| {
+            tally.note(used, cases);
+            if let Use::Snippet { origin, .. } = used
+                && origins.is_new(origin)
+            {
+                stats.note_origin(origin, cases);
+            }
+        });
+        if origins.0.is_empty() {
+            stats.note_origin(GENERATOR, cases);
+        }
     }
 
     /// Reports these counts after the first block, and then now and again.
@@ -216,6 +227,21 @@ impl Executor {
                 self.examine(tested, Trigger::Error(number, error), report)
             }
         }
+    }
+}
+
+/// Origins of snippets that were met, each once. There are few.
+#[derive(Default)]
+pub(super) struct Origins(pub(super) Vec<String>);
+
+impl Origins {
+    /// Whether it was not met before.
+    pub(super) fn is_new(&mut self, origin: &str) -> bool {
+        let is_new = !self.0.iter().any(|known| known == origin);
+        if is_new {
+            self.0.push(origin.to_owned());
+        }
+        is_new
     }
 }
 

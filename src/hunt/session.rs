@@ -2,14 +2,16 @@
 
 use super::answers::{Acceptance, Probe, ProbeCache, broke, insist};
 use super::breakage::{Breakage, broken_kind};
-use super::cache::Places;
+use super::cache::{CacheFile, Places};
 use super::guarantees::{self, NotKept};
 use super::learned;
 use crate::caq::class::OracleClass;
 use crate::catalogue::{self, CatalogueError, Snippets};
 use crate::config::{
-    ClassChoice, EXPRESSIONS_MAX, STATEMENT_LIMITS, SnippetChoice, TABLES_MAX, UnsupportedSubquery, matches_glob,
+    COMBINATION_ROUNDS, COMBINATIONS_MAX, ClassChoice, EXPRESSIONS_MAX, STATEMENT_LIMITS, SnippetChoice, TABLES_MAX,
+    UnsupportedSubquery, matches_glob,
 };
+use crate::corpus::combine::combinations;
 use crate::corpus::validate::{self, Parsed, SnippetVerdict};
 use crate::corpus::worker::Judge;
 use crate::dbms::target::{Target, TargetError};
@@ -33,6 +35,9 @@ use thiserror::Error;
 
 /// The stream by which a campaign draws its snippets.
 const WORKING_SET_STREAM: u64 = 0x5E7;
+
+/// The stream by which it combines them.
+const COMBINATION_STREAM: u64 = 0x5E8;
 
 /// Why a target cannot be made ready.
 #[derive(Debug, Error)]
@@ -160,7 +165,7 @@ impl Session {
                 &mut places,
                 connection.as_mut(),
                 &profile,
-                drawn,
+                (drawn, snippets.seed),
                 tick,
                 &mut refused_snippets,
                 &mut broken,
@@ -515,53 +520,86 @@ pub fn key(snippet: &Parsed) -> String {
     }
 }
 
-/// The snippets that hold on the target. What is known already is read from the cache; a snippet at which validation
-/// ended without a verdict [`STARTS_MAX`] times crashes or stops the engine and is not tried again. The error is that the
-/// engine cannot be reached any more.
+/// The snippets of a hunt that hold on the target, and combinations of them that do. The error is that the engine cannot be
+/// reached any more.
 #[expect(clippy::too_many_arguments, reason = "one caller; two of them are what it adds to")]
 fn validated(
     target: &Target,
     places: &mut Places,
     connection: &mut dyn Connection,
     profile: &Profile,
-    snippets: Vec<Parsed>,
+    (drawn, seed): (Vec<Parsed>, Option<u64>),
     tick: &mut dyn FnMut(),
     refused: &mut BTreeMap<String, usize>,
     broken: &mut Vec<Breakage>,
 ) -> Result<Corpus, EngineError> {
-    let mut cache = places.open(&cache_name(target, &connection.build_id(), profile));
-    let (mut verdicts, starts) = read_verdicts(&cache.text);
+    let name = cache_name(target, &connection.build_id(), profile);
     let mut judge = Judge::new(connection, profile);
     let mut corpus = Corpus::default();
-    for snippet in snippets {
-        let key = key(&snippet);
-        if !verdicts.contains_key(&key) && starts.get(&key).is_none_or(|starts| *starts < STARTS_MAX) {
-            tick();
-            cache.add(&CacheLine { snippet: key.clone(), verdict: None });
-            let verdict = judge.of(&snippet)?;
-            cache.add(&CacheLine { snippet: key.clone(), verdict: Some(verdict.clone()) });
-            verdicts.insert(key.clone(), verdict);
-        }
-        let verdict = verdicts.get(&key);
-        let why = match verdict {
-            Some(SnippetVerdict::Refused(why)) => why.split(':').next().unwrap_or(why).to_owned(),
-            Some(_) => String::new(),
-            None => "ends the engine".to_owned(),
-        };
-        let broke = match verdict {
-            Some(SnippetVerdict::Refused(why)) => broken_kind(why),
-            Some(_) => None,
-            None => Some((FindingKind::Crash, "")),
-        };
-        if let Some((kind, said)) = broke {
-            broken.push(Breakage::of_snippet(profile, &snippet, kind, said.to_owned()));
-        }
-        match verdict.and_then(|verdict| validate::with_verdict(snippet, verdict)) {
-            Some(Parsed::Expression(snippet)) => corpus.expressions.push(Arc::new(snippet)),
-            Some(Parsed::Table(snippet)) => corpus.tables.push(Arc::new(snippet)),
-            None => *refused.entry(why).or_default() += 1,
+    let cache = places.open(&name);
+    let mut validation = Validation { judge: &mut judge, profile, tick, refused, broken };
+    places.notes.extend(validation.take_in(drawn, cache, &mut corpus)?);
+    if let Some(seed) = seed {
+        // No two campaigns make the same ones, so a cache for all would grow with each.
+        for round in 0..COMBINATION_ROUNDS {
+            let mut rng = stream(seed, &[COMBINATION_STREAM, round]);
+            let made = combinations(&corpus.expressions, COMBINATIONS_MAX, profile, &mut rng);
+            let made = made.into_iter().map(Parsed::Expression).collect();
+            places.notes.extend(validation.take_in(made, places.open_own(&name), &mut corpus)?);
         }
     }
-    places.notes.extend(cache.problem.take());
     Ok(corpus)
+}
+
+/// What validates snippets.
+struct Validation<'a, 'b> {
+    judge: &'a mut Judge<'b>,
+    profile: &'a Profile,
+    tick: &'a mut dyn FnMut(),
+    refused: &'a mut BTreeMap<String, usize>,
+    broken: &'a mut Vec<Breakage>,
+}
+
+impl Validation<'_, '_> {
+    /// Adds the snippets that hold. What is known already is read from the cache; a snippet at which validation ended without
+    /// a verdict [`STARTS_MAX`] times crashes or stops the engine and is not tried again. What is wrong with the cache comes
+    /// back.
+    fn take_in(
+        &mut self,
+        snippets: Vec<Parsed>,
+        mut cache: CacheFile,
+        corpus: &mut Corpus,
+    ) -> Result<Option<String>, EngineError> {
+        let (mut verdicts, starts) = read_verdicts(&cache.text);
+        for snippet in snippets {
+            let key = key(&snippet);
+            if !verdicts.contains_key(&key) && starts.get(&key).is_none_or(|starts| *starts < STARTS_MAX) {
+                (self.tick)();
+                cache.add(&CacheLine { snippet: key.clone(), verdict: None });
+                let verdict = self.judge.of(&snippet)?;
+                cache.add(&CacheLine { snippet: key.clone(), verdict: Some(verdict.clone()) });
+                verdicts.insert(key.clone(), verdict);
+            }
+            let verdict = verdicts.get(&key);
+            let why = match verdict {
+                Some(SnippetVerdict::Refused(why)) => why.split(':').next().unwrap_or(why).to_owned(),
+                Some(_) => String::new(),
+                None => "ends the engine".to_owned(),
+            };
+            let broke = match verdict {
+                Some(SnippetVerdict::Refused(why)) => broken_kind(why),
+                Some(_) => None,
+                None => Some((FindingKind::Crash, "")),
+            };
+            if let Some((kind, said)) = broke {
+                self.broken.push(Breakage::of_snippet(self.profile, &snippet, kind, said.to_owned()));
+            }
+            match verdict.and_then(|verdict| validate::with_verdict(snippet, verdict)) {
+                Some(Parsed::Expression(snippet)) => corpus.expressions.push(Arc::new(snippet)),
+                Some(Parsed::Table(snippet)) => corpus.tables.push(Arc::new(snippet)),
+                None => *self.refused.entry(why).or_default() += 1,
+            }
+        }
+        Ok(cache.problem.take())
+    }
 }

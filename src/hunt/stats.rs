@@ -1,5 +1,6 @@
 //! Outcomes and counters.
 
+use super::uses::Cases;
 use crate::sql::error::in_general;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -180,12 +181,18 @@ pub struct Stats {
     /// What each oracle did.
     #[serde(default)]
     pub oracles: BTreeMap<String, OracleStats>,
+    /// What became of the cases that have snippets of each origin, and of those that have none ([`GENERATOR`]).
+    #[serde(default)]
+    pub origins: BTreeMap<String, Cases>,
     /// The sum of a hash of every case's statements, the same for the same cases in any order.
     pub digest: u64,
     /// The plans that were met.
     #[serde(default)]
     pub plans: Plans,
 }
+
+/// What stands for an origin where a case has no snippet.
+pub const GENERATOR: &str = "generator";
 
 /// Plans that are told apart in one campaign; beyond them, other ones are not counted.
 pub const PLANS_MAX: usize = 50_000;
@@ -243,8 +250,19 @@ impl Stats {
         for (name, other) in &other.oracles {
             self.oracles.entry(name.clone()).or_default().add(other);
         }
+        for (origin, cases) in &other.origins {
+            self.note_origin(origin, *cases);
+        }
         self.digest = self.digest.wrapping_add(other.digest);
         self.plans.add(&other.plans);
+    }
+
+    /// Counts a case for the origin of what it is made of.
+    pub fn note_origin(&mut self, origin: &str, cases: Cases) {
+        match self.origins.get_mut(origin) {
+            Some(known) => known.add(cases),
+            None => _ = self.origins.insert(origin.to_owned(), cases),
+        }
     }
 
     /// The share of the loop's time spent inside the engine, from 0 to 1, but for cases that failed.

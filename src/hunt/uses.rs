@@ -73,7 +73,7 @@ impl Tally {
     pub fn note(&mut self, used: crate::oracle::Use<'_>, cases: Cases) {
         use crate::oracle::Use;
         let (counts, name) = match used {
-            Use::Snippet(name) => (&mut self.snippets, name),
+            Use::Snippet { key, .. } => (&mut self.snippets, key),
             Use::Operator(name) => (&mut self.operators, name),
             Use::Function(name) => (&mut self.functions, name),
         };
@@ -186,8 +186,8 @@ mod tests {
         let mut tally = Tally::default();
         let (pass, void) = (Cases { pass: 1, ..Cases::default() }, Cases { void: 1, ..Cases::default() });
         for _ in 0..20 {
-            tally.note(crate::oracle::Use::Snippet("good"), pass);
-            tally.note(crate::oracle::Use::Snippet("bad"), void);
+            tally.note(crate::oracle::Use::Snippet { key: "good", origin: "" }, pass);
+            tally.note(crate::oracle::Use::Snippet { key: "bad", origin: "" }, void);
             tally.note(crate::oracle::Use::Operator("#1 + #2"), pass);
         }
         let counts: BTreeMap<Used, Cases> = tally.take().into_iter().collect();

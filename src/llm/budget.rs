@@ -57,6 +57,13 @@ impl Price {
             part(usage.input_tokens, self.input_per_million) + part(usage.output_tokens, self.output_per_million);
         MicroUsd(u64::try_from(micros.div_ceil(1_000_000)).unwrap_or(u64::MAX))
     }
+
+    /// The price through the Batch API, which is half of it (<https://platform.openai.com/docs/guides/batch>).
+    #[must_use]
+    pub fn of_batches(self) -> Self {
+        let half = |price: MicroUsd| MicroUsd(price.0.div_ceil(2));
+        Self { input_per_million: half(self.input_per_million), output_per_million: half(self.output_per_million) }
+    }
 }
 
 /// Prices by the model's name.

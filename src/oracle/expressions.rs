@@ -63,27 +63,7 @@ impl Expressions {
         let at = if outer.columns.is_empty() { None } else { Some(rng.random_range(0..outer.columns.len())) }?;
         let ColumnType::Class(ty) = outer.columns[at].1 else { return None };
         let inner = pick(rng, self.by_type.get(&ty)?)?;
-        // A subquery of the outer one must not take the inner one's columns for its own.
-        if !outer.aliases.is_disjoint(&inner.aliases) {
-            return None;
-        }
-        let columns: Vec<Arc<str>> = outer.columns.iter().map(|(name, _)| name.as_str().into()).collect();
-        let mut text = String::new();
-        outer.render_with(&columns, TABLE, &mut text, |column, out| {
-            if column == at {
-                out.push('(');
-                out.push_str(&inner.sql);
-                out.push(')');
-            } else {
-                out.push_str(TABLE);
-                out.push('.');
-                out.push_str(&columns[column]);
-            }
-        });
-        let mut combined = self.parse(&text)?;
-        combined.boolean_valued = outer.boolean_valued;
-        combined.made_of = outer.made_of.iter().chain(&inner.made_of).cloned().collect();
-        Some(Arc::new(combined))
+        outer.with_column(at, inner, &self.capabilities.profile).map(Arc::new)
     }
 
     /// A call of a function that the engine lists.

@@ -18,6 +18,7 @@ use crate::caq::class::OracleClass;
 use crate::generate::Capabilities;
 use crate::program::{Assumption, Program, Step};
 use crate::rng::Rng;
+use crate::sql::snippet::Snippet;
 use rand::RngExt as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -145,12 +146,23 @@ pub enum Columns {
 /// Something that cases are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use<'a> {
-    /// A snippet, by its key.
-    Snippet(&'a str),
+    /// A snippet.
+    Snippet {
+        /// Its key.
+        key: &'a str,
+        /// Where it is from, or where what it is a part of is from.
+        origin: &'a str,
+    },
     /// An operator of the dialect's grammar, as its profile writes it.
     Operator(&'a str),
     /// A function of the engine's list.
     Function(&'a str),
+}
+
+/// Says of what snippets an expression is made.
+fn note_snippet(snippet: &Snippet, note: &mut dyn FnMut(Use<'_>)) {
+    snippet.made_of.iter().for_each(|key| note(Use::Snippet { key, origin: &snippet.origin }));
+    snippet.calls.iter().for_each(|name| note(Use::Function(name)));
 }
 
 /// A case that several hold.

@@ -9,6 +9,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use thiserror::Error;
 
+/// The origin of a snippet that is made of others.
+pub const COMBINATION: &str = "combination";
+
 /// An expression from the corpus. Its claims are filled in by validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent properties, each read by name")]
@@ -221,6 +224,35 @@ impl Snippet {
     /// Whether it calls one of these functions, given in lower case.
     pub fn calls_any(&self, names: &BTreeSet<String>) -> bool {
         calls_any(&self.sql, names)
+    }
+
+    /// This one with another in the place of a column, which is given by its position; columns inside of subqueries over its
+    /// own table stay. `None` if the names of the two would meet, or the profile refuses what came of it. Claims are empty but
+    /// for those that cannot become wrong.
+    pub fn with_column(&self, at: usize, inner: &Self, profile: &Profile) -> Option<Self> {
+        // A subquery of this one must not take the other one's columns for its own.
+        if !self.aliases.is_disjoint(&inner.aliases) {
+            return None;
+        }
+        let table = profile.snippet_table.name.as_str();
+        let columns: Vec<Arc<str>> = self.columns.iter().map(|(name, _)| name.as_str().into()).collect();
+        let mut text = String::new();
+        self.render_with(&columns, table, &mut text, |column, out| {
+            if column == at {
+                out.push('(');
+                out.push_str(&inner.sql);
+                out.push(')');
+            } else {
+                out.push_str(table);
+                out.push('.');
+                out.push_str(&columns[column]);
+            }
+        });
+        let mut combined = Self::parse(&text, profile).ok()?;
+        COMBINATION.clone_into(&mut combined.origin);
+        combined.boolean_valued = self.boolean_valued;
+        combined.made_of = self.made_of.iter().chain(&inner.made_of).cloned().collect();
+        Some(combined)
     }
 
     /// What names it in caches and counters.

@@ -110,6 +110,9 @@ pub struct FoundReport {
     /// Characters of its statements and queries.
     #[serde(default)]
     pub size: usize,
+    /// Where the corpus snippets of its case are from.
+    #[serde(default)]
+    pub origins: Vec<String>,
 }
 
 /// Characters of a message that tell bugs apart.
@@ -155,6 +158,9 @@ pub struct Finding {
     pub checks: Option<Vec<Check>>,
     /// What was put into each placeholder.
     pub fillings: Vec<String>,
+    /// Where the corpus snippets among it are from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origins: Vec<String>,
     /// SQL features of the case.
     pub features: Vec<String>,
     /// The optimizer switches that make a wrong result vanish, each turned alone.
@@ -250,6 +256,7 @@ impl Finding {
             dir: dir.display().to_string(),
             cause: self.fingerprint().cause,
             size: self.size(),
+            origins: self.origins.clone(),
         }
     }
 
@@ -456,6 +463,7 @@ pub(super) mod tests {
             ],
             checks: Some(Vec::new()),
             fillings: Vec::new(),
+            origins: Vec::new(),
             features: Vec::new(),
             cured_by: Vec::new(),
             cause: Cause::default(),

@@ -73,6 +73,8 @@ pub struct Bug {
     pub oracles: BTreeSet<String>,
     /// The classes that met it.
     pub classes: BTreeSet<String>,
+    /// Where the corpus snippets of its smallest finding are from, if that needs some.
+    pub origins: BTreeSet<String>,
     /// What it hangs on.
     pub cause: String,
     /// Its fingerprint: kind and cause.
@@ -149,6 +151,7 @@ pub fn group(
             kind: fingerprint.kind.clone(),
             oracles: all.iter().map(|(_, finding)| finding.oracle.clone()).collect(),
             classes: all.iter().map(|(_, finding)| finding.class.clone()).collect(),
+            origins: smallest.origins.iter().cloned().collect(),
             cause: fingerprint.cause.clone(),
             fingerprint: fingerprint.to_string(),
             fingerprints: all.iter().map(|(_, finding)| finding.fingerprint().to_string()).collect(),

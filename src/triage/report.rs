@@ -172,6 +172,7 @@ impl Finding {
             ("target", format!("{} ({})", self.dbms, self.build_id)),
             ("seed, block, case", format!("{}, {}, {}", self.seed, self.block, self.case)),
             ("features", self.features.join(", ")),
+            ("snippets from", if self.origins.is_empty() { "no corpus".to_owned() } else { self.origins.join(", ") }),
             (
                 "right with",
                 if self.cured_by.is_empty() { "no switch alone".to_owned() } else { self.cured_by.join(", ") },

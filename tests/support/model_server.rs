@@ -4,7 +4,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "scripts read best without references")]
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -99,6 +99,38 @@ impl ModelServer {
     /// The requests so far.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("no panic while it was held").clone()
+    }
+}
+
+/// Plays the Batch API: files are uploaded, a batch is done at the second look. `completion` answers the body of a request.
+pub(crate) fn batch_api(files: &Mutex<Vec<String>>, seen: &Seen, completion: &dyn Fn(&Value) -> Value) -> Reply {
+    let mut files = files.lock().expect("no panic while it was held");
+    let (method, path) = seen.line.split_once(' ').expect("a request line");
+    let path = path.trim_start_matches("/v1");
+    let number = |text: &str| text.parse::<usize>().expect("a number");
+    match (method, path.split('/').skip(1).collect::<Vec<_>>().as_slice()) {
+        ("POST", ["files"]) => {
+            let lines = seen.body.lines().filter(|line| line.starts_with("{\"")).collect::<Vec<_>>().join("\n");
+            files.push(lines);
+            Reply::ok(json!({ "id": format!("file-{}", files.len() - 1) }))
+        }
+        ("POST", ["batches"]) => {
+            let file = seen.json()["input_file_id"].as_str().expect("a file").trim_start_matches("file-").to_owned();
+            Reply::ok(json!({ "id": format!("batch-{file}"), "status": "validating" }))
+        }
+        ("GET", ["batches", id]) => {
+            let file = id.trim_start_matches("batch-");
+            Reply::ok(json!({ "id": id, "status": "completed", "output_file_id": format!("out-{file}") }))
+        }
+        ("GET", ["files", id, "content"]) => {
+            let answers = files[number(id.trim_start_matches("out-"))].lines().map(|line| {
+                let line: Value = serde_json::from_str(line).expect("a line of a batch");
+                let response = json!({ "status_code": 200, "body": completion(&line["body"]) });
+                json!({ "custom_id": line["custom_id"], "response": response }).to_string()
+            });
+            Reply::ok(answers.collect::<Vec<_>>().join("\n"))
+        }
+        other => Reply::status(404, json!({ "error": { "message": format!("{other:?}") } })),
     }
 }
 

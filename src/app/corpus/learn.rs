@@ -1,6 +1,7 @@
 //! `caqtus corpus learn`: snippets from a model, or from the engine's own catalogue, validated and stored.
 
 use super::engine::{Engine, Judged};
+use crate::app::batches::{self, Round};
 use crate::app::discovery::{ModelRequest, Who, endpoint, imported_text, limits, prices};
 use crate::app::{Progress, import};
 use crate::caq::class::OracleClass;
@@ -35,6 +36,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
 /// Streams of random choices: of a prompt's features, and of made snippets.
@@ -60,8 +62,8 @@ impl FromStr for Learner {
         match text {
             "catalogue" => Ok(Self::Catalogue),
             _ => match text.parse() {
-                Ok(who @ (Who::Live | Who::Record(_) | Who::Replay(_))) => Ok(Self::Model(who)),
-                _ => Err("write catalogue, live, record:DIR or replay:DIR".to_owned()),
+                Ok(who @ (Who::Live | Who::Batch | Who::Record(_) | Who::Replay(_))) => Ok(Self::Model(who)),
+                _ => Err("write catalogue, live, batch, record:DIR or replay:DIR".to_owned()),
             },
         }
     }
@@ -103,6 +105,8 @@ pub struct Environment {
     pub export_batch: Option<PathBuf>,
     /// Answers of a batch.
     pub import_batch: Vec<PathBuf>,
+    /// How often a batch is asked for its state.
+    pub batch_poll: Duration,
 }
 
 /// What was learned. The last line of `--json` is this object.
@@ -176,6 +180,8 @@ struct Learning<'a> {
     /// Texts of the snippets that are known, and the features that they use.
     known: BTreeSet<String>,
     covered: BTreeSet<Named>,
+    /// The numbers of prompts whose answers were taken in, or that failed.
+    taken_in: BTreeSet<u32>,
     summary: Summary,
 }
 
@@ -205,6 +211,7 @@ pub async fn learn(
         features,
         known: known.into_iter().map(|line| line.sql).collect(),
         covered,
+        taken_in: BTreeSet::new(),
         summary: Summary::default(),
     };
     let model = request.model.name.clone().or_else(|| environment.config.model.name.clone());
@@ -326,12 +333,8 @@ impl Learning<'_> {
         let limits = limits(&self.request.budget, config)?;
         let prices = prices(config)?;
         let mut price = limits.price(&prices, &asking.model)?;
-        if files {
-            // Half the price (https://platform.openai.com/docs/guides/batch).
-            price = price.map(|p| Price {
-                input_per_million: MicroUsd(p.input_per_million.0.div_ceil(2)),
-                output_per_million: MicroUsd(p.output_per_million.0.div_ceil(2)),
-            });
+        if files || *who == Who::Batch {
+            price = price.map(Price::of_batches);
         }
         let live = || -> anyhow::Result<Arc<Live>> {
             let mut endpoint = endpoint(asked.base_url.as_deref(), self.request.seed, config, prices.clone())?;
@@ -339,8 +342,9 @@ impl Learning<'_> {
                 limits.calls.map(|limit| limit.saturating_sub(costs.spent.calls + costs.set_aside.calls));
             Ok(Arc::new(Live::new(endpoint)?))
         };
+        let through_batches = if *who == Who::Batch && !files { Some(live()?) } else { None };
         let model: Option<Arc<dyn Model>> = match who {
-            _ if files => None,
+            _ if files || through_batches.is_some() => None,
             Who::Replay(dir) => Some(Arc::new(Replay::new(dir))),
             Who::Record(dir) => {
                 let recorder = Recorder::new(live()?, dir);
@@ -370,7 +374,19 @@ impl Learning<'_> {
             let imported = batch::import(&asker, self.store, &run, &text).await?;
             progress.note(&imported_text(&path.display().to_string(), &imported));
         }
-        let (found, done) = self.ask(&asker, &run, &documents, stop, progress).await?;
+        let mut found = Vec::new();
+        let done = loop {
+            let answered_all = self.ask(&asker, &run, &documents, stop, &mut found, progress).await?;
+            let Some(live) = through_batches.as_ref().filter(|_| self.summary.waiting > 0 && !*stop.borrow()) else {
+                break answered_all;
+            };
+            let poll = self.environment.batch_poll;
+            match batches::round(live, &asker, (self.store, &run), poll, stop, progress).await? {
+                Round::Answered => {}
+                Round::Nothing | Round::Stopped => break false,
+                Round::Budget(exceeded) => bail!("{exceeded}"),
+            }
+        };
         let Costs { spent, set_aside } = self.store.exchange_costs(run.id).await?;
         #[expect(clippy::cast_precision_loss, reason = "an amount for people")]
         let dollars = |micros: u64| micros as f64 / 1e6;
@@ -381,19 +397,21 @@ impl Learning<'_> {
         Ok(found)
     }
 
-    /// Goes through the prompts of the run: takes in what is answered, asks or exports what is not, and makes new ones up to
-    /// their number. Whether all are answered.
+    /// Goes through the prompts of the run that were not taken in yet: takes in what is answered, asks or exports what is not,
+    /// and makes new ones up to their number. Whether all are answered.
     async fn ask(
         &mut self,
         asker: &Asker,
         run: &Run,
         documents: &[Piece],
         stop: &watch::Receiver<bool>,
+        found: &mut Vec<FoundReport>,
         progress: &mut dyn Progress,
-    ) -> anyhow::Result<(Vec<FoundReport>, bool)> {
+    ) -> anyhow::Result<bool> {
         let prompts = Prompts::shipped()?;
         let shapes = shapes()?;
-        let mut found = Vec::new();
+        // What waited before may have its answer by now.
+        asker.pending.lock().map(|mut pending| pending.clear()).ok();
         // What was asked before stays as it was asked.
         let requests = self.store.exchange_requests(run.id).await?;
         let mut by_number: BTreeMap<u32, (String, Request)> = BTreeMap::new();
@@ -404,7 +422,7 @@ impl Learning<'_> {
         // What prompts ask for counts as covered, so that no two ask for the same.
         let mut planned = self.covered.clone();
         let total = self.request.expressions.0 + self.request.tables.0;
-        let mut waiting = 0;
+        let (mut waiting, mut prompted) = (0, 0);
         let mut all = true;
         for number in 0..total.max(by_number.keys().last().map_or(0, |last| last + 1)) {
             if *stop.borrow() {
@@ -419,18 +437,21 @@ impl Learning<'_> {
                 }
                 None => continue,
             };
-            self.summary.prompts += 1;
+            prompted += 1;
+            if self.taken_in.contains(&number) {
+                continue;
+            }
             let answer = match (self.store.exchange_fetch(run.id, &hash).await?, &asker.model) {
                 (Stored::Answered(exchange), _) => Some(exchange),
                 (Stored::Failed(kind), _) => {
-                    *self.summary.rejected.entry(format!("prompt failed: {kind}")).or_default() += 1;
+                    self.failed(number, &kind);
                     None
                 }
                 (Stored::New | Stored::Sent, Some(model)) => {
                     match asker.call(self.store, run, model.as_ref(), &request).await? {
                         Ok(exchange) => Some(exchange),
                         Err(kind) => {
-                            *self.summary.rejected.entry(format!("prompt failed: {kind}")).or_default() += 1;
+                            self.failed(number, &kind);
                             None
                         }
                     }
@@ -445,9 +466,10 @@ impl Learning<'_> {
             };
             let Some(answer) = answer else { continue };
             let exchange: Exchange = serde_json::from_value(answer).context("a stored answer is of another version")?;
+            self.taken_in.insert(number);
             found.extend(self.answer(run, &exchange, progress).await?);
         }
-        self.summary.waiting = waiting;
+        (self.summary.waiting, self.summary.prompts) = (waiting, prompted);
         if let Some(path) = &self.environment.export_batch {
             let (lines, exceeded) = batch::export(asker, self.store, run, Shape::default()).await?;
             let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
@@ -457,7 +479,13 @@ impl Learning<'_> {
                 bail!("{exceeded}");
             }
         }
-        Ok((found, all && waiting == 0))
+        Ok(all && waiting == 0)
+    }
+
+    /// Counts a prompt that brought nothing.
+    fn failed(&mut self, number: u32, kind: &str) {
+        self.taken_in.insert(number);
+        *self.summary.rejected.entry(format!("prompt failed: {kind}")).or_default() += 1;
     }
 
     fn prompt(

@@ -5,6 +5,7 @@ mod request;
 pub use request::{ModelRequest, NamedSeed, Request, SeedSource, Who, endpoint, limits, prices};
 
 use super::Progress;
+use super::batches::{self, Round};
 use crate::clock;
 use crate::config::FileConfig;
 use crate::discover::batch::{self, Imported};
@@ -15,7 +16,6 @@ use crate::discover::run::{Discovery, End, Event, run as discover};
 use crate::discover::settings::{Asking, Settings};
 use crate::discover::summary::Summary;
 use crate::discover::trial::TrialTarget;
-use crate::llm::batch::Batches;
 use crate::llm::budget::{Ledger, Limits, MicroUsd, Price, Spent};
 use crate::llm::wire::Shape;
 use crate::llm::{Live, LiveConfig, Model, Recorder, Replay};
@@ -127,11 +127,7 @@ impl Plan {
         let prices = prices(config)?;
         let mut price = if rules { None } else { limits.price(&prices, &asking.model)? };
         if files || who == Who::Batch {
-            // Half the price (https://platform.openai.com/docs/guides/batch).
-            price = price.map(|p| Price {
-                input_per_million: MicroUsd(p.input_per_million.0.div_ceil(2)),
-                output_per_million: MicroUsd(p.output_per_million.0.div_ceil(2)),
-            });
+            price = price.map(Price::of_batches);
         }
         let sends = !files && matches!(who, Who::Live | Who::Batch | Who::Record(_));
         let settings = Settings {
@@ -282,45 +278,12 @@ impl Plan {
             if end != End::Waiting {
                 return Ok(end);
             }
-            let sample = asker.pending.lock().ok().and_then(|pending| pending.first().cloned());
-            let Some(sample) = sample else { return Ok(end) };
-            let batches = Batches::new(&live, &sample);
-            let open = discovery.store.batch_list_open(discovery.run.id).await?;
-            let id = if let Some(id) = open.into_iter().next() {
-                id
-            } else {
-                let (lines, exceeded) = batch::export(asker, &discovery.store, &discovery.run, live.shape()).await?;
-                if let Some(exceeded) = exceeded.filter(|_| lines.is_empty()) {
-                    return Ok(End::Budget(exceeded));
-                }
-                let file = batches.upload(&(lines.join("\n") + "\n")).await?;
-                let batch = batches.create(&file).await?;
-                discovery.store.batch_put(&batch.id, discovery.run.id).await?;
-                progress.note(&format!("batch {}: {} prompts", batch.id, lines.len()));
-                batch.id
-            };
-            let batch = loop {
-                let batch = batches.status(&id).await?;
-                if batch.has_ended() {
-                    break batch;
-                }
-                progress.update(&format_args!("batch {id}: {}", batch.status), Duration::ZERO);
-                let mut stopped = stop.clone();
-                tokio::select! {
-                    () = tokio::time::sleep(self.environment.batch_poll) => {}
-                    _ = stopped.wait_for(|stop| *stop) => return Ok(End::Stopped),
-                }
-            };
-            let mut answered = 0;
-            for file in [&batch.output_file_id, &batch.error_file_id].into_iter().flatten() {
-                let text = batches.download(file).await?;
-                let imported = batch::import(asker, &discovery.store, &discovery.run, &text).await?;
-                answered += imported.answered;
-                progress.note(&imported_text(&format!("batch {id}"), &imported));
-            }
-            discovery.store.batch_end(&id).await?;
-            if answered == 0 {
-                bail!("batch {id} ended as {} without an answer; the same command tries again", batch.status);
+            let (store, run) = (&discovery.store, &discovery.run);
+            match batches::round(&live, asker, (store, run), self.environment.batch_poll, stop, progress).await? {
+                Round::Answered => {}
+                Round::Nothing => return Ok(end),
+                Round::Stopped => return Ok(End::Stopped),
+                Round::Budget(exceeded) => return Ok(End::Budget(exceeded)),
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A case: members of a class with the same fillings.
 
-use super::super::{Case, Columns, Folded, Reworded, SharedCase, Use};
+use super::super::{Case, Columns, Folded, Reworded, SharedCase, Use, note_snippet};
 use super::{CaqDatabase, UsableClass, is_truth_value, meets, name_types, snippet_meets};
 use crate::caq::class::OracleClass;
 use crate::caq::instantiation::{Instantiation, TableInstantiation};
@@ -64,13 +64,11 @@ impl<'a> Case<'a> for CaqCase<'a> {
     fn uses(&self, note: &mut dyn FnMut(Use<'_>)) {
         for (placeholder, fill) in self.class.class.names.placeholders.iter().zip(&self.fills) {
             match (fill, &placeholder.kind) {
-                (Instantiation::Snippet { snippet, .. }, _) => {
-                    snippet.made_of.iter().for_each(|key| note(Use::Snippet(key)));
-                }
+                (Instantiation::Snippet { snippet, .. }, _) => note_snippet(snippet, note),
                 (Instantiation::Generated(node), _) => node.operators(&mut |op| note(Use::Operator(&op.sql))),
                 (Instantiation::Table(fill), PlaceholderKind::Table { relation }) => {
                     if let Some(origin) = self.on.origin(*relation, fill) {
-                        note(Use::Snippet(&origin.key));
+                        note(Use::Snippet { key: &origin.key, origin: &origin.origin });
                     }
                 }
                 (Instantiation::Table(_), PlaceholderKind::Expr { .. }) => {}

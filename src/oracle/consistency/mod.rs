@@ -9,7 +9,7 @@ mod rows;
 mod site;
 
 use super::expressions::{Expressions, TABLE};
-use super::{Accepts, Case, Oracle, Registration, Setting, SharedCase, TestDatabase, Use, shrink};
+use super::{Accepts, Case, Oracle, Registration, Setting, SharedCase, TestDatabase, Use, note_snippet, shrink};
 use crate::caq::instantiation::Instantiation;
 use crate::config::matches_glob;
 use crate::generate::Capabilities;
@@ -283,8 +283,7 @@ impl<'a> Case<'a> for ConsistencyCase<'a> {
     }
 
     fn uses(&self, note: &mut dyn FnMut(Use<'_>)) {
-        self.snippet.made_of.iter().for_each(|key| note(Use::Snippet(key)));
-        self.snippet.calls.iter().for_each(|name| note(Use::Function(name)));
+        note_snippet(&self.snippet, note);
     }
 
     fn parts(&self) -> usize {

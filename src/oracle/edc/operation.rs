@@ -3,7 +3,7 @@
 use super::Edc;
 use crate::generate::Function;
 use crate::oracle::expressions::TABLE;
-use crate::oracle::{Use, shrink};
+use crate::oracle::{Use, note_snippet, shrink};
 use crate::rng::{Rng, chance, pick};
 use crate::sql::profile::ColumnType;
 #[cfg(test)]
@@ -347,8 +347,7 @@ impl Operation {
     /// Says what it is made of.
     pub(super) fn uses(&self, note: &mut dyn FnMut(Use<'_>)) {
         if let Self::Scalar(snippet) = self {
-            snippet.made_of.iter().for_each(|key| note(Use::Snippet(key)));
-            snippet.calls.iter().for_each(|name| note(Use::Function(name)));
+            note_snippet(snippet, note);
         }
     }
 }
