@@ -54,7 +54,7 @@ const OTHERS: [&str; 14] = [
 const CRASH: &str = "*(volatile int *)0 = 1;";
 
 /// Compiles a build of it. What is not named is as in an engine that is right.
-fn build(caqtus: &Caqtus, path: &str, version: &str, differs: &[(&str, &str)]) -> String {
+pub(crate) fn build(caqtus: &Caqtus, path: &str, version: &str, differs: &[(&str, &str)]) -> String {
     let mut text = ENGINE.to_owned();
     for name in OTHERS {
         text.extend(["void *sqlite3_", name, "(void) { return 0; }\n"]);

@@ -1,6 +1,7 @@
 //! What people decide of the findings of bugs holds for what is found later: merged, split off, or ignored with a reason. A
 //! bug says what it hangs on, and is taken away in the forms of the command line.
 
+use crate::builds_are_bisected::build;
 use crate::support::service::{Answer, Served};
 use crate::support::{Caqtus, succeed, wait_until};
 use caqtus::interpret::StepResult;
@@ -98,6 +99,61 @@ fn findings(served: &Served, bug: i64) -> Vec<(i64, String)> {
     items
         .map(|one| (one["number"].as_i64().expect("a number"), one["id"].as_str().expect("an id").to_owned()))
         .collect()
+}
+
+#[test]
+fn bugs_that_one_version_fixed_and_that_are_alike_are_one_once_both_are_bisected() {
+    let caqtus = Caqtus::new();
+    build(&caqtus, "data/engines/sqlite-3.30.0/libsqlite3.so", "3.30.0", &[("BUG", "1")]);
+    let one = |class: &str, number: i64, needs: &[&str], switch: &str| {
+        let mut one = finding("sqlite@3.30.0", class, number);
+        one.version = "3.30.0".to_owned();
+        one.cause.needs = needs.iter().map(|need| (*need).to_owned()).collect();
+        one.cause.core = Some(Core {
+            statements: Vec::new(),
+            before: Vec::new(),
+            sql: String::new(),
+            reference: String::new(),
+            switches: vec![switch.to_owned()],
+            left_out: 0,
+        });
+        one.seal();
+        one
+    };
+    let much = one("much", 1, &["distinct", "left join"], "push-down-off");
+    let little = one("little", 2, &["left join"], "push-down-off");
+    let other = one("other", 3, &["left join", "view"], "distinct-off");
+    put(&caqtus, "one", &[(much, None), (little, None), (other, None)]);
+    let served = Served::start(&caqtus);
+    let [much, little, other] = ["much", "little", "other"].map(|class| of_class(&served, class));
+    let mut asked = 0;
+    let mut bisect = |id: i64| {
+        asked += 1;
+        let key = asked.to_string();
+        let job = served.post(&format!("/api/v1/bugs/{id}/bisect"), &[("Idempotency-Key", &key)], &json!({}));
+        let job = job.expect(202)["job"].as_i64().expect("a job");
+        let read = || served.get(&format!("/api/v1/jobs/{job}")).expect(200);
+        wait_until("it is bisected", || read()["state"] != "waiting" && read()["state"] != "running");
+        let job = read();
+        assert_eq!(
+            (&job["state"], &job["result"]["bisection"]["last_bad"]),
+            (&json!("done"), &json!("3.30.0")),
+            "{job}"
+        );
+        job["result"]["merged_into"].clone()
+    };
+    assert_eq!((bisect(other), bisect(much)), (Value::Null, Value::Null), "another switch cures another bug");
+    assert_eq!(bisect(little), json!(little), "the whole is what needs less");
+    assert_eq!(bugs(&served, ""), [(little, 2), (other, 1)]);
+    assert_eq!(bug(&served, little)["merged"], json!([much]));
+    let trail = served.get("/api/v1/audit?limit=500").expect(200);
+    let merges = trail["items"].as_array().expect("items").iter().filter(|line| line["action"] == "merge").count();
+    assert_eq!(merges, 2, "it is in the trail of both: {trail}");
+    assert_eq!(
+        (bisect(little), bugs(&served, "")),
+        (Value::Null, vec![(little, 2), (other, 1)]),
+        "again: nothing is left to do"
+    );
 }
 
 #[test]

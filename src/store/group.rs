@@ -7,6 +7,7 @@
 use super::audit::Change;
 use super::event::emit;
 use super::{Store, StoreError, json as to_json, read, text};
+use crate::triage::cause::Fixed;
 use crate::triage::finding::Finding;
 use crate::triage::known::KnownBug;
 use serde_json::json;
@@ -43,6 +44,17 @@ pub enum Split {
     NotOfBug,
     /// The bug has no other case.
     Alone,
+}
+
+/// A bug that a version fixed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FixedBug {
+    /// Its number.
+    pub id: i64,
+    /// Its revision.
+    pub revision: i64,
+    /// Its smallest finding, which knows where it was fixed.
+    pub finding: Finding,
 }
 
 /// A bug that is ignored, with what shows whether it is there.
@@ -276,6 +288,30 @@ impl Store {
             let finding = read(format!("the smallest finding of bug {}", row.id), row.finding?);
             let (id, why, versions) = (row.id, row.why.unwrap_or_default(), row.versions);
             Some(finding.map(|finding| IgnoredBug { id, why, finding, versions }))
+        });
+        rows.collect()
+    }
+
+    /// The bugs of a target that nobody split off or merged into another, and that were seen to be fixed by one version: those
+    /// whose bisection ended where that of this one did, which is among them.
+    pub async fn bug_fixed_alike(&self, id: i64) -> Result<Vec<FixedBug>, StoreError> {
+        let rows = sqlx::query!(
+            r#"SELECT bug.id, bug.revision, bug.bisection ->> 'last_bad' AS "last_bad!",
+                   bug.bisection ->> 'first_good' AS "first_good!",
+                   (SELECT finding FROM finding WHERE bug_id = bug.id ORDER BY size, number LIMIT 1) AS finding
+               FROM bug JOIN bug AS this ON this.dbms = bug.dbms AND this.bisection ->> 'last_bad' = bug.bisection ->> 'last_bad'
+                   AND this.bisection ->> 'first_good' = bug.bisection ->> 'first_good'
+               WHERE this.id = $1 AND this.merged_into IS NULL AND this.split IS NULL AND bug.merged_into IS NULL
+                   AND bug.split IS NULL
+               ORDER BY bug.id"#,
+            id
+        );
+        let rows = rows.fetch_all(&self.pool).await?.into_iter().filter_map(|row| {
+            let finding: Result<Finding, _> = read(format!("the smallest finding of bug {}", row.id), row.finding?);
+            Some(finding.map(|mut finding| {
+                finding.cause.fixed = Some(Fixed { last_bad: row.last_bad, first_good: Some(row.first_good) });
+                FixedBug { id: row.id, revision: row.revision, finding }
+            }))
         });
         rows.collect()
     }
