@@ -21,6 +21,7 @@ use crate::triage::features::features;
 use crate::triage::finding::{FLAKY, Finding, FindingKind, FindingQuery, FoundReport, SeenRun};
 use crate::triage::known::known;
 use crate::triage::limits::{Limit, Limits};
+use crate::triage::meaning;
 use crate::triage::part::Part;
 use crate::triage::plain::{CHANGES, Change, plainer};
 use crate::triage::reduce::Reduction;
@@ -373,7 +374,10 @@ impl Executor {
             }
         }
         match kind {
-            FindingKind::WrongResult => self.examine_cause(&mut finding, at),
+            FindingKind::WrongResult => {
+                self.examine_cause(&mut finding, at);
+                self.say_what_is_right(&mut finding, at);
+            }
             FindingKind::InternalError => self.reduce_text(&mut finding, symptom, at),
             // What ends the process is not tried in it.
             FindingKind::Crash | FindingKind::Hang => {}
@@ -453,6 +457,23 @@ impl Executor {
         let (cures, cause) = laboratory.examine(finding);
         self.causes.insert(shape, (cures.clone(), cause.clone()));
         (finding.cured_by, finding.cause) = (cures, cause);
+    }
+
+    /// Puts the query that is wrong, cut, and the rows that it must return in the place of queries that must agree, where the
+    /// reference evaluator knows these rows and the query is shorter.
+    fn say_what_is_right(&mut self, finding: &mut Finding, at: CaseId) {
+        let (profile, until) = (self.session.profile.clone(), self.until);
+        let (connection, recorder) = (self.session.connection.as_mut(), &mut self.recorder);
+        let mut tick = || {
+            recorder.note(at.block, u64::from(at.case), 0);
+            until.is_none_or(|until| clock::now() < until)
+        };
+        if connection.renew().is_ok()
+            && let Some(judged) = meaning::judged(finding, connection, &profile, &mut tick)
+        {
+            *finding = judged;
+            self.note_results(finding);
+        }
     }
 
     /// Cuts the texts of what an engine calls an internal error, as long as it is the same.

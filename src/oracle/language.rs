@@ -3,9 +3,9 @@
 
 use crate::caq::node::{Inner, Node};
 use crate::generate::{Capabilities, ColumnInfo, Corpus, TableInfo};
-use crate::program::{Evaluation, Meaning, Program, Ready, tables_of};
+use crate::program::{Evaluation, Meaning, Program, Ready, tables_of, told_type};
 use crate::sql::operator::{Kind, OpPiece, Operator};
-use crate::sql::profile::{ColumnType, Profile};
+use crate::sql::profile::Profile;
 use crate::sql::types::{SqlType, Value};
 use prover::ir::{Schema, Type};
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ const TYPES: [SqlType; 4] = [SqlType::Int, SqlType::Text, SqlType::Boolean, SqlT
 /// What a target takes, without what the evaluator has no meaning for.
 pub(super) fn in_language(capabilities: &Capabilities) -> Capabilities {
     let profile = &capabilities.profile;
-    let int = class_type(SqlType::Int, profile);
+    let int = told_type(SqlType::Int, profile);
     let sample = format!("CREATE TABLE t(i {int}, s TEXT, r DOUBLE PRECISION, b BOOLEAN)");
     let row = vec![Value::Int(1), Value::Text(b"a".to_vec()), Value::Real(1.5), Value::Bool(true)];
     let rows = [row, vec![Value::Null; 4]];
@@ -99,17 +99,6 @@ fn over_sample(op: &Operator) -> String {
     sql + " FROM t AS q"
 }
 
-/// A class's type as the evaluator is told it: that of the engine, without what only the engine knows.
-fn class_type(ty: SqlType, profile: &Profile) -> &str {
-    match ty {
-        SqlType::Int => profile.declared(&ColumnType::Class(ty)).split(' ').next().unwrap_or("INT"),
-        SqlType::Text => "TEXT",
-        SqlType::Real => "DOUBLE PRECISION",
-        SqlType::Boolean => "BOOLEAN",
-        SqlType::Blob => "BLOB",
-    }
-}
-
 /// The columns of a table with their types.
 fn columns(table: &TableInfo) -> impl Iterator<Item = (&str, SqlType)> {
     table.columns.iter().filter_map(|column| Some((&*column.name, type_known(column)?)))
@@ -138,7 +127,7 @@ impl Told {
     /// Describes tables of different names.
     pub(super) fn new(tables: Vec<TableInfo>, profile: &Profile) -> Self {
         let create = |table: &TableInfo| {
-            let typed = columns(table).map(|(name, ty)| format!("{name} {}", class_type(ty, profile)));
+            let typed = columns(table).map(|(name, ty)| format!("{name} {}", told_type(ty, profile)));
             format!("CREATE TABLE {}({});", table.name, typed.collect::<Vec<_>>().join(", "))
         };
         let schema = tables.iter().map(create).collect::<Vec<_>>().join(" ");

@@ -6,8 +6,8 @@
 use super::Unfit;
 use crate::compare::Row;
 use crate::sql::lex::{Token, tokens};
-use crate::sql::profile::Profile;
-use crate::sql::types::Value;
+use crate::sql::profile::{ColumnType, Profile};
+use crate::sql::types::{SqlType, Value};
 use prover::eval::{Database, Limits, Prepared};
 use prover::ir::{Assumption, Query, Schema, TableId, Type, Value as Exact};
 use prover::lower::{self, Unsupported};
@@ -137,6 +137,17 @@ impl Meaning {
 /// The tables of a schema, as the evaluator sees them.
 pub fn tables_of(schema: &str) -> Result<Schema, Unfit> {
     lower::schema(schema, &BTreeMap::new()).map_err(|error| undefined(&error))
+}
+
+/// A class's type as the evaluator is told it: that of the engine, without what only the engine knows.
+pub fn told_type(ty: SqlType, profile: &Profile) -> &str {
+    match ty {
+        SqlType::Int => profile.declared(&ColumnType::Class(ty)).split(' ').next().unwrap_or("INT"),
+        SqlType::Text => "TEXT",
+        SqlType::Real => "DOUBLE PRECISION",
+        SqlType::Boolean => "BOOLEAN",
+        SqlType::Blob => "BLOB",
+    }
 }
 
 impl Evaluation {

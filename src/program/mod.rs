@@ -8,7 +8,7 @@ mod evaluation;
 mod fold;
 mod relation;
 
-pub use evaluation::{Evaluation, Meaning, Ready, constants, tables_of};
+pub use evaluation::{Evaluation, Meaning, Ready, constants, tables_of, told_type};
 pub use fold::{Column, Fold, Unfit};
 pub use relation::{Change, Check, Relation, Trend};
 

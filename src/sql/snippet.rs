@@ -255,6 +255,13 @@ impl Snippet {
         Some(combined)
     }
 
+    /// Notes that it became of another one, and so is made of the same.
+    pub fn is_of(&mut self, other: &Self) {
+        self.origin.clone_from(&other.origin);
+        self.made_of.clone_from(&other.made_of);
+        self.calls.clone_from(&other.calls);
+    }
+
     /// What names it in caches and counters.
     pub fn key(&self) -> String {
         Digest::of(["expression", &self.sql]).hex(16)

@@ -1,7 +1,7 @@
 //! What a finding hangs on, by experiment.
 //!
 //! A wrong result has a reference where an optimizer switch makes the queries agree, or where another version of the engine
-//! does: of the query that is wrong, it says what is right. So that query can be cut freely, as long as it still differs from
+//! does, or where the reference evaluator knows what a query means: of the query that is wrong, it says what is right. So that query can be cut freely, as long as it still differs from
 //! its reference. What is left is the *core*: the constructs that matter and hardly anything else, whatever oracle and class
 //! met the bug. It serves to tell bugs apart; what is reported stays the pair that must agree.
 //!
@@ -11,6 +11,7 @@
 use super::blunt::Blunt;
 use super::features::features;
 use super::finding::{Finding, FindingQuery};
+use super::meaning::{COMPUTED, Tables, settings};
 use super::neutral::{NEUTRAL, neutralised};
 use crate::compare::{Comparison, Row, compare};
 use crate::dbms::Connection;
@@ -76,7 +77,7 @@ pub struct Core {
     pub before: Vec<String>,
     /// Its text.
     pub sql: String,
-    /// What it is right with: a switch, or another version.
+    /// What it is right with: a switch, another version, or the reference evaluator.
     pub reference: String,
     /// The switches with which it is right, each turned alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -117,7 +118,12 @@ enum Judge {
     Switch(Arc<Switch>),
     /// The other version.
     Version(String),
+    /// The reference evaluator.
+    Evaluator,
 }
+
+/// The reference evaluator, as reports name it.
+const EVALUATOR: &str = "the reference evaluator";
 
 /// Switches that turn everything off. Of a finding that another one cures they say nothing.
 pub(super) const EVERYTHING: [&str; 2] = ["all-optimizations-off", "optimizer-off"];
@@ -165,6 +171,13 @@ impl Laboratory<'_> {
             let why = format!("{name} returns something else for it, and there the queries agree");
             judge = (!changed.is_empty()).then_some((Judge::Version(name), changed, why));
         }
+        if judge.is_none() {
+            let wrong: Vec<usize> = (0..settled.len())
+                .filter(|at| self.differs_from_its_meaning(&finding.statements, &settled[*at]))
+                .collect();
+            let why = COMPUTED.to_owned();
+            judge = (!wrong.is_empty()).then_some((Judge::Evaluator, wrong, why));
+        }
         if let Some((judge, changed, why)) = judge {
             if let [one] = changed.as_slice() {
                 (cause.wrong, cause.known_by) = (Some(*one), why);
@@ -178,8 +191,7 @@ impl Laboratory<'_> {
         if let (None, Some(check)) = (cause.wrong, of_check)
             && let Some(at) = check.steps.iter().find(|at| !computed(at))
         {
-            (cause.wrong, cause.known_by) =
-                (Some(*at), "the reference evaluator computes something else for it".to_owned());
+            (cause.wrong, cause.known_by) = (Some(*at), COMPUTED.to_owned());
         }
         match &cause.core {
             Some(core) => {
@@ -239,7 +251,14 @@ impl Laboratory<'_> {
         let statements = statements.map(|(_, statement)| statement.clone()).collect();
         let mut core = Finding { queries: vec![FindingQuery::from(wrong.clone())], statements, ..finding.clone() };
         let order = Order::of(&core);
-        let mut shows = |candidate: &Finding| order.is_kept(candidate) && self.differs(candidate, judge);
+        let needed = match judge {
+            Judge::Evaluator => settings(&finding.statements, self.profile),
+            Judge::Switch(_) | Judge::Version(_) => Vec::new(),
+        };
+        let mut shows = |candidate: &Finding| {
+            let has_all = needed.iter().all(|setting| candidate.statements.contains(setting));
+            has_all && order.is_kept(candidate) && self.differs(candidate, judge)
+        };
         if !shows(&core) {
             return None;
         }
@@ -268,6 +287,7 @@ impl Laboratory<'_> {
             reference: match judge {
                 Judge::Switch(switch) => switch.name.clone(),
                 Judge::Version(name) => name.clone(),
+                Judge::Evaluator => EVALUATOR.to_owned(),
             },
             switches,
             left_out,
@@ -297,7 +317,19 @@ impl Laboratory<'_> {
                 let (_, connection) = self.reference.as_mut()?;
                 rows(*connection, self.profile, statements, step)
             }
+            Judge::Evaluator => {
+                let (steps, _) = Tables::of(statements, self.profile)?.judged(step, self.profile)?;
+                let (_, seen) = self.run(statements, &steps, &[]);
+                seen.last()?.rows().map(<[Row]>::to_vec)
+            }
         }
+    }
+
+    /// Whether a query returns other rows than the reference evaluator computes for it.
+    fn differs_from_its_meaning(&mut self, statements: &[String], query: &Step) -> bool {
+        let judged = Tables::of(statements, self.profile).and_then(|tables| tables.judged(query, self.profile));
+        judged
+            .is_some_and(|(steps, check)| matches!(self.run(statements, &steps, &[check]).0, Verdict::Violated { .. }))
     }
 }
 

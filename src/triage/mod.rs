@@ -12,6 +12,7 @@ pub mod fingerprint;
 pub mod group;
 pub mod known;
 pub mod limits;
+pub mod meaning;
 mod neutral;
 pub mod part;
 pub mod plain;

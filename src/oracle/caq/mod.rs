@@ -487,7 +487,7 @@ impl CaqDatabase<'_> {
             let mut shorter = Snippet::parse(text, self.profile()).ok()?;
             (shorter.ty, shorter.boolean_valued) = (snippet.ty, snippet.boolean_valued);
             (shorter.null_preserving, shorter.may_fail) = (snippet.null_preserving, snippet.may_fail);
-            (shorter.made_of, shorter.calls) = (snippet.made_of.clone(), snippet.calls.clone());
+            shorter.is_of(snippet);
             let of = |name: &str| columns.get(snippet.columns.iter().position(|(own, _)| own == name)?).cloned();
             let columns: Option<Vec<Arc<str>>> = shorter.columns.iter().map(|(name, _)| of(name)).collect();
             Some((shorter, columns?))

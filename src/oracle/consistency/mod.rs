@@ -295,6 +295,7 @@ impl<'a> Case<'a> for ConsistencyCase<'a> {
             let mut snippet = self.on.oracle.expressions.parse(text)?;
             // What claims to be a truth value is asked again.
             snippet.boolean_valued = self.snippet.boolean_valued;
+            snippet.is_of(&self.snippet);
             let (snippet, contexts) = (Arc::new(snippet), self.contexts.clone());
             Some(Rc::new(Self { on: self.on, snippet, row: self.row, contexts }) as SharedCase<'a>)
         };

@@ -318,6 +318,7 @@ impl Operation {
                     let mut shorter = oracle.expressions.parse(text)?;
                     // What is claimed is asked again.
                     (shorter.ty, shorter.boolean_valued) = (snippet.ty, snippet.boolean_valued);
+                    shorter.is_of(snippet);
                     (!shorter.collates && !shorter.columns.is_empty()).then(|| Self::Scalar(Arc::new(shorter)))
                 };
                 shrink::shorter(&snippet.sql, SHORTER_MAX).iter().filter_map(of).collect()

@@ -1,0 +1,279 @@
+//! What a query of a finding means, by the reference evaluator: from the statements that make its database it follows which
+//! columns the evaluator knows, and from the rows of these, observed on the engine, what the query must return.
+//!
+//! A column is known if it is declared as a class's column of its type is, so that it compares as such a column does; that its
+//! values are of that type is seen where they are observed. The rest is decided where a query is given its meaning.
+
+use super::features::features;
+use super::finding::{Finding, FindingQuery};
+use super::rows::{split_statements, without_column};
+use crate::dbms::Connection;
+use crate::interpret::{Verdict, make, results, verdict};
+use crate::program::{Check, Evaluation, Meaning, Relation, Step, tables_of, told_type};
+use crate::sql::lex::{Token, tokens};
+use crate::sql::profile::Profile;
+use crate::sql::schema::created_table;
+use crate::sql::types::SqlType;
+use prover::ir::Schema;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// The types of values that the evaluator knows.
+const TYPES: [SqlType; 4] = [SqlType::Int, SqlType::Text, SqlType::Real, SqlType::Boolean];
+
+/// What may stand behind the type of a known column.
+const CONSTRAINTS: [&str; 7] = ["not", "null", "primary", "unique", "check", "references", "default"];
+
+/// What begins a constraint of a table, which is no column.
+const OF_TABLES: [&str; 5] = ["primary", "unique", "check", "foreign", "constraint"];
+
+/// The settings among the statements of a finding with which the engine keeps what its profile promises: what a query means
+/// rests on them.
+pub(super) fn settings(statements: &[String], profile: &Profile) -> Vec<String> {
+    let all: Vec<String> = profile.start.iter().flat_map(|line| split_statements(line)).collect();
+    statements
+        .iter()
+        .filter(|statement| all.contains(statement) || profile.start.contains(statement))
+        .cloned()
+        .collect()
+}
+
+/// A finding of the query that is wrong, cut to its core, and of the rows that it must return, where the evaluator knows these
+/// and the query is shorter than those that must agree. `tick` says whether there is time for another run.
+pub fn judged(
+    finding: &Finding,
+    connection: &mut dyn Connection,
+    profile: &Profile,
+    tick: &mut dyn FnMut() -> bool,
+) -> Option<Finding> {
+    let core = finding.cause.core.as_ref().filter(|core| core.before.is_empty())?;
+    let longest = finding.queries.iter().map(|query| query.step.sql.sql().len()).max()?;
+    if core.sql.len() >= longest {
+        return None;
+    }
+    let settings = settings(&finding.statements, profile);
+    let query = Step::query(core.sql.as_str());
+    let mut shows = |statements: &[String]| {
+        let (steps, check) = Tables::of(statements, profile)?.judged(&query, profile)?;
+        let made = tick() && make(connection, statements).is_ok_and(|failed| failed.is_empty());
+        let checks = [check];
+        let is_wrong =
+            made && matches!(verdict(&steps, &checks, &results(connection, profile, &steps)), Verdict::Violated { .. });
+        is_wrong.then_some((steps, checks))
+    };
+    let without = settings.iter().filter(|setting| !core.statements.contains(setting));
+    let statements: Vec<String> = without.chain(&core.statements).cloned().collect();
+    shows(&statements)?;
+    let statements = fewer(statements, &settings, &mut |statements| shows(statements).is_some());
+    let (steps, checks) = shows(&statements)?;
+    let (wrong, last) = (steps.len() - 2, steps.len() - 1);
+    let context = |at: usize| match at {
+        at if at == wrong => "the query that is wrong, cut",
+        at if at == last => "what it means, by the reference evaluator",
+        _ => "the rows of a table",
+    };
+    let queries = steps.into_iter().enumerate().map(|(at, step)| FindingQuery {
+        context: Some(context(at).to_owned()),
+        ..Step { member: at + 1, ..step }.into()
+    });
+    let mut judged = Finding { queries: queries.collect(), statements, ..finding.clone() };
+    (judged.checks, judged.note) = (Some(checks.to_vec()), Some(CUT.to_owned()));
+    judged.features = features(judged.texts());
+    (judged.cause.wrong, judged.cause.known_by) = (Some(wrong), COMPUTED.to_owned());
+    Some(judged)
+}
+
+/// Leaves out columns and statements but for these settings as long as `shows` says that a query is wrong still, whose meaning
+/// follows from what is left.
+fn fewer(mut statements: Vec<String>, settings: &[String], shows: &mut dyn FnMut(&[String]) -> bool) -> Vec<String> {
+    for at in (0..statements.len()).rev() {
+        let mut fewer = statements.clone();
+        if !settings.contains(&fewer.remove(at)) && shows(&fewer) {
+            statements = fewer;
+        }
+    }
+    for at in 0..statements.len() {
+        let mut column = 0;
+        while let Some(fewer) = without_column(&statements, at, column, |_, _| true) {
+            if shows(&fewer) {
+                statements = fewer;
+            } else {
+                column += 1;
+            }
+        }
+    }
+    statements
+}
+
+/// What a report says of a query that was cut.
+const CUT: &str = "The query is one of the case, cut as far as its result is still wrong. What it must return was computed by the \
+                   reference evaluator from the rows of its tables.";
+
+/// How it is known that a query is wrong, in words.
+pub(super) const COMPUTED: &str = "the reference evaluator computes something else for it";
+
+/// The tables of a database of which the evaluator knows something.
+pub(super) struct Tables {
+    names: Vec<String>,
+    columns: Vec<Vec<String>>,
+    schema: String,
+    read: Schema,
+}
+
+impl Tables {
+    /// Those that statements make. `None` where a statement changes a table's definition, or nothing is known.
+    pub(super) fn of(statements: &[String], profile: &Profile) -> Option<Self> {
+        let (mut names, mut columns, mut schema) = (Vec::new(), Vec::new(), String::new());
+        for statement in statements {
+            if tokens(statement).ok()?.first().is_some_and(|first| first.is_word("alter")) {
+                return None;
+            }
+            let Some(name) = created_table(statement) else { continue };
+            let known = known_columns(statement, profile);
+            if known.is_empty() {
+                continue;
+            }
+            let typed: Vec<String> =
+                known.iter().map(|(column, ty)| format!("{column} {}", told_type(*ty, profile))).collect();
+            // Writing to a string does not fail.
+            let _ = write!(schema, "CREATE TABLE {name}({}); ", typed.join(", "));
+            names.push(name.to_owned());
+            columns.push(known.into_iter().map(|(column, _)| column).collect());
+        }
+        let read = tables_of(&schema).ok().filter(|_| !names.is_empty())?;
+        Some(Self { names, columns, schema, read })
+    }
+
+    /// Steps that look at the tables that a query reads, the query, and what it means, with the check that the last two
+    /// agree. `None` if the query has no meaning, or not by itself.
+    pub(super) fn judged(&self, query: &Step, profile: &Profile) -> Option<(Vec<Step>, Check)> {
+        let Step { before, parameters, after, switch, evaluation, .. } = query;
+        let is_plain = before.is_empty() && parameters.is_empty() && after.is_empty() && query.sql.holes().is_empty();
+        if !is_plain || switch.is_some() || evaluation.is_some() {
+            return None;
+        }
+        let sql = query.sql.sql();
+        let meaning = Meaning::over(&self.read, sql, profile).ok()?;
+        let mut steps = Vec::new();
+        let mut tables = Vec::new();
+        for (at, name) in self.names.iter().enumerate() {
+            let read = meaning.reads(at);
+            tables.push(read.then_some(steps.len()));
+            if read {
+                steps.push(Step::query(format!("SELECT {} FROM {name}", self.columns[at].join(", "))));
+            }
+        }
+        let evaluation = Evaluation { schema: self.schema.clone(), tables, ready: Arc::new(meaning).into() };
+        steps.push(Step { optional: false, ..query.clone() });
+        steps.push(Step { evaluation: Some(evaluation), ..Step::query(sql) });
+        let check = Check { relation: Relation::EqualBag, steps: vec![steps.len() - 2, steps.len() - 1] };
+        Some((steps, check))
+    }
+}
+
+/// The columns of a table that are declared as a class's column of a type is.
+fn known_columns(statement: &str, profile: &Profile) -> Vec<(String, SqlType)> {
+    let Some((head, _)) = statement.split_once('(') else { return Vec::new() };
+    // A table made of a query, or a virtual one.
+    if head.split_whitespace().count() != 3 || !head.starts_with("CREATE TABLE ") {
+        return Vec::new();
+    }
+    let Ok(all) = tokens(&statement[head.len()..]) else { return Vec::new() };
+    let (mut depth, mut definition, mut known) = (0_usize, String::new(), Vec::new());
+    for token in &all {
+        match token {
+            Token::Symbol('(') => depth += 1,
+            Token::Symbol(')') => depth -= 1,
+            _ => {}
+        }
+        match token {
+            Token::Symbol('(') if depth == 1 => {}
+            Token::Symbol(',') if depth == 1 => known.extend(known_column(&std::mem::take(&mut definition), profile)),
+            Token::Symbol(')') if depth == 0 => break,
+            _ => definition.push_str(&token.text()),
+        }
+    }
+    known.extend(known_column(&definition, profile));
+    known
+}
+
+/// A column's name and type, if it is declared as that of a class is.
+fn known_column(definition: &str, profile: &Profile) -> Option<(String, SqlType)> {
+    let (name, rest) = definition.trim().split_once(' ')?;
+    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !is_name || OF_TABLES.iter().any(|word| name.eq_ignore_ascii_case(word)) {
+        return None;
+    }
+    let rest = rest.trim();
+    let behind = |declared: &String| {
+        let more = rest.strip_prefix(declared.as_str())?;
+        let next = more.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+        let is_whole = more.is_empty() || (more.starts_with(' ') && CONSTRAINTS.contains(&next.as_str()));
+        // A collation, or a value that is computed, may stand behind a constraint.
+        let more = more.to_ascii_lowercase();
+        (is_whole && !["collate", "generated", " as "].iter().any(|word| more.contains(word))).then_some(())
+    };
+    let of_type = |ty: &SqlType| profile.types.get(ty)?.iter().find_map(behind).map(|()| *ty);
+    Some((name.to_owned(), TYPES.iter().find_map(of_type)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::profile;
+    use crate::config::STATEMENT_LIMITS;
+    use crate::dbms::sqlite::Sqlite;
+    use crate::interpret::run;
+
+    fn statements(all: &[&str]) -> Vec<String> {
+        all.iter().map(|statement| (*statement).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_query_is_judged_by_the_rows_of_what_it_reads() {
+        let profile = profile("sqlite").expect("shipped");
+        let made = statements(&[
+            "CREATE TABLE t(a INT NOT NULL, b TEXT, c INT COLLATE NOCASE, d INT AS (a + 1), CHECK (a > 0)) STRICT",
+            "CREATE TABLE u(k INT PRIMARY KEY)",
+            "CREATE TABLE v AS SELECT 1 AS x",
+            "INSERT INTO t(a, b) VALUES (1, 'x'), (2, NULL)",
+        ]);
+        let tables = Tables::of(&made, &profile).expect("known");
+        assert_eq!(tables.schema, "CREATE TABLE t(a INT, b TEXT); CREATE TABLE u(k INT); ");
+        let judged = |sql: &str| tables.judged(&Step::query(sql), &profile);
+        let (steps, check) = judged("SELECT t.b FROM t WHERE t.a < 2").expect("has a meaning");
+        let texts: Vec<&str> = steps.iter().map(|step| step.sql.sql()).collect();
+        assert_eq!(texts, ["SELECT a, b FROM t", "SELECT t.b FROM t WHERE t.a < 2", "SELECT t.b FROM t WHERE t.a < 2"]);
+        let mut connection = Sqlite::linked(STATEMENT_LIMITS).expect("linked");
+        let (verdict, seen) = run(&mut connection, &profile, &made, &steps, &[check]);
+        assert_eq!(verdict, Verdict::Holds);
+        assert_eq!(seen[2].rows(), seen[1].rows());
+        // What it does not know, what the engine reads in a way of its own, what depends on the order of rows.
+        for sql in [
+            "SELECT t.c FROM t",
+            "SELECT t.d FROM t",
+            "SELECT v.x FROM v",
+            "SELECT t.a FROM t WHERE t.a",
+            "SELECT t.a FROM t LIMIT 1",
+        ] {
+            assert!(judged(sql).is_none(), "{sql}");
+        }
+        let altered = [made, statements(&["ALTER TABLE t ADD COLUMN e INT"])].concat();
+        assert!(Tables::of(&altered, &profile).is_none());
+    }
+
+    #[test]
+    fn a_column_is_known_if_it_compares_as_one_of_a_class_does() {
+        for dialect in ["sqlite", "duckdb", "postgres", "mariadb", "mysql"] {
+            let profile = profile(dialect).expect("shipped");
+            for ty in TYPES {
+                for declared in &profile.types[&ty] {
+                    let known = |more: &str| known_columns(&format!("CREATE TABLE t(a {declared}{more})"), &profile);
+                    assert_eq!(known(" NOT NULL"), [("a".to_owned(), ty)], "{dialect}: {declared}");
+                    assert_eq!(known(" CHECK (a = 1)").len(), 1, "{dialect}: {declared}");
+                    assert!(known(" COLLATE x").is_empty() && known("x").is_empty(), "{dialect}: {declared}");
+                }
+            }
+        }
+    }
+}
