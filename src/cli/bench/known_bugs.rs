@@ -90,7 +90,8 @@ pub(super) struct Outcome {
     pub(super) with_versions: Grouping,
     /// Statements of a reduced finding, the median.
     pub(super) statements: usize,
-    /// Characters of a query of one, the median.
+    /// Characters of a query of one that the engine must answer rightly, the median. Those that only look at tables do not count,
+    /// nor does the text of what is computed.
     pub(super) query: usize,
     /// The fixes.
     pub(super) fixes: Vec<Fix>,
@@ -199,8 +200,13 @@ pub(super) fn measure(plan: &Plan) -> anyhow::Result<Outcome> {
     };
     let reduced = || found.iter().map(|(_, finding)| finding).filter(|finding| finding.reduced);
     let statements = median(reduced().map(|finding| finding.statements.len()).collect());
-    let queries = reduced().flat_map(|finding| &finding.queries);
-    let query = median(queries.map(|query| query.step.sql.to_string().chars().count()).collect());
+    let queries = reduced().flat_map(|finding| {
+        let checks = finding.checks();
+        let is_checked = move |at: usize| checks.is_empty() || checks.iter().any(|check| check.steps.contains(&at));
+        let asked = finding.queries.iter().enumerate().filter(move |(at, _)| is_checked(*at));
+        asked.map(|(_, query)| &query.step).filter(|step| step.evaluation.is_none())
+    });
+    let query = median(queries.map(|step| step.sql.to_string().chars().count()).collect());
     let known = known_bugs(plan.list.as_deref(), &version)?;
     for fix in fixes.values_mut() {
         let after = version_key(&fix.last_bad);
