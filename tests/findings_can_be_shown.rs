@@ -43,9 +43,13 @@ fn a_report_names_its_directory() {
     let report = fs::read_to_string(dir.join("report.md")).expect("reads");
     assert!(report.contains(&format!("`caqtus bug replay {id} --findings 'here and there'`")), "{report}");
     let case: Value = serde_json::from_str(&fs::read_to_string(dir.join("case.json")).expect("reads")).expect("JSON");
-    let plans: Vec<&Value> = case["queries"].as_array().expect("queries").iter().map(|query| &query["plan"]).collect();
-    assert!(plans.len() > 1 && plans.iter().all(|plan| plan["label"].is_string()), "{case}");
-    assert_eq!(report.contains("\n## Plans\n"), plans.iter().any(|plan| plan != &plans[0]), "{report}");
+    let queries = case["queries"].as_array().expect("queries");
+    let asked: Vec<&Value> = queries.iter().filter(|query| query["evaluation"].is_null()).collect();
+    assert!(asked.len() > 1 && asked.iter().all(|query| query["plan"]["label"].is_string()), "{case}");
+    let steps = case["checks"][0]["steps"].as_array().expect("steps").iter().filter_map(|at| at.as_u64());
+    let compared: Vec<&Value> = steps.map(|at| &queries[usize::try_from(at).expect("small")]["plan"]).collect();
+    let differ = compared.iter().all(|plan| plan.is_object()) && compared.iter().any(|plan| plan != &compared[0]);
+    assert_eq!(report.contains("\n## Plans\n"), differ, "{report}");
     let said = caqtus.run(&["bug", "show", "ffffffffffff", "--findings", "here and there"]).stderr;
     assert!(String::from_utf8_lossy(&said).contains("bug list --findings 'here and there'"));
 }

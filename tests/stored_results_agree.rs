@@ -81,6 +81,7 @@ fn what_a_column_does_not_keep_by_the_documentation_is_no_difference() {
     let mut command = caqtus.command(&[&words[..], &["--cases", "9600", "--seed", "1"]].concat());
     let output = command.env("CAQTUS_CORPUS", caqtus.path("own")).output().expect("runs");
     let json = last_json(&String::from_utf8_lossy(&output.stdout));
-    assert_eq!((output.status.code(), &json["snippets"]), (Some(0), &snippets.len().into()), "{json}");
+    // There are combinations of them, too.
+    assert!(output.status.code() == Some(0) && json["snippets"].as_u64() >= Some(snippets.len() as u64), "{json}");
     assert!(json["outcomes"]["pass"].as_u64() > Some(7000), "{json}");
 }

@@ -107,6 +107,16 @@ impl Executor {
             let text = broken.text.split_once(':').map_or(broken.text.as_str(), |(text, _)| text);
             return Ok(Outcome::Skipped(format!("a claim does not hold: {text}")));
         }
+        // A number that the engine gives a row may be any.
+        let changes: Vec<usize> = part.involved().into_iter().filter(|at| wrong && steps[*at].undone).collect();
+        if !changes.is_empty() {
+            let connection = self.session.connection.as_mut();
+            let (_, twice) = interpret::run(connection, &profile, &statements, steps, checks);
+            if changes.iter().any(|at| !same_rows(&seen[*at], &twice[*at])) {
+                runs.push(SeenRun { what: "on one made anew once more".to_owned(), results: twice, sql: None });
+                return self.flaky(tested, &statements, (met, runs), "a statement leaves other rows the second time");
+            }
+        }
         let class = tested.blamed(&part).to_owned();
         let group = (class, kind);
         let max = self.config.spec.limits.findings_per_class_max;

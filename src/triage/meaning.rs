@@ -38,8 +38,11 @@ pub(super) fn settings(statements: &[String], profile: &Profile) -> Vec<String> 
         .collect()
 }
 
+/// Bytes of queries that people compare at a glance: of two that must agree and are no longer nothing need be computed.
+const PLAIN_LENGTH: usize = 100;
+
 /// A finding of the query that is wrong, cut to its core, and of the rows that it must return, where the evaluator knows these
-/// and the query is shorter than those that must agree. `tick` says whether there is time for another run.
+/// and the queries that must agree are long. `tick` says whether there is time for another run.
 pub fn judged(
     finding: &Finding,
     connection: &mut dyn Connection,
@@ -48,7 +51,10 @@ pub fn judged(
 ) -> Option<Finding> {
     let core = finding.cause.core.as_ref().filter(|core| core.before.is_empty())?;
     let longest = finding.queries.iter().map(|query| query.step.sql.sql().len()).max()?;
-    if core.sql.len() >= longest {
+    // What is no member of a class says what it is, which would be lost, unless it is compared with what it means already.
+    let is_computed = finding.queries.iter().any(|query| query.step.evaluation.is_some());
+    let says_what_it_is = !is_computed && finding.queries.iter().any(|query| query.context.is_some());
+    if longest <= PLAIN_LENGTH || core.sql.len() >= longest || says_what_it_is {
         return None;
     }
     let settings = settings(&finding.statements, profile);
