@@ -46,7 +46,7 @@ fn a_report_names_its_directory() {
     let queries = case["queries"].as_array().expect("queries");
     let asked: Vec<&Value> = queries.iter().filter(|query| query["evaluation"].is_null()).collect();
     assert!(asked.len() > 1 && asked.iter().all(|query| query["plan"]["label"].is_string()), "{case}");
-    let steps = case["checks"][0]["steps"].as_array().expect("steps").iter().filter_map(|at| at.as_u64());
+    let steps = case["checks"][0]["steps"].as_array().expect("steps").iter().filter_map(Value::as_u64);
     let compared: Vec<&Value> = steps.map(|at| &queries[usize::try_from(at).expect("small")]["plan"]).collect();
     let differ = compared.iter().all(|plan| plan.is_object()) && compared.iter().any(|plan| plan != &compared[0]);
     assert_eq!(report.contains("\n## Plans\n"), differ, "{report}");
