@@ -3,7 +3,8 @@
 //! A wrong result has a reference where an optimizer switch makes the queries agree, or where another version of the engine
 //! does, or where the reference evaluator knows what a query means: of the query that is wrong, it says what is right. So that query can be cut freely, as long as it still differs from
 //! its reference. What is left is the *core*: the constructs that matter and hardly anything else, whatever oracle and class
-//! met the bug. It serves to tell bugs apart; what is reported stays the pair that must agree.
+//! met the bug. It serves to tell bugs apart; what is reported stays the pair that must agree, unless that is long and the
+//! evaluator knows what the core must return ([`super::meaning`]).
 //!
 //! Without a reference, constructs are taken out of the queries that disagree, each alone. That a finding vanishes counts;
 //! that it still shows says nothing, for the changed queries may differ by right.
