@@ -12,11 +12,11 @@ has used the CPU seconds, validation of snippets not counted; run again with mor
     none            placeholders are filled by the generator of expressions alone
     grammar         and with snippets made from the engine's catalogue of functions and from a small grammar of tables
     llm             and with snippets of a large language model instead
-    llm-combined    and with these and as many combinations of two or three of them
+    llm-combined    and with these and 1,000 combinations of them
     shipped         and with everything that ships
 
-A combination is a snippet with another in the place of a column of the type that the other one has, once or twice.
-Which of them hold is found out by the hunt, as of any snippet.
+A combination is a snippet with another in the place of a column of the type that the other one has. The hunt makes them
+and finds out which hold, as `caqtus hunt --combinations` does.
 
 The distance of two queries is the Jaccard distance of the sets of edges that they take, from being prepared to being
 finalized: 0 if they are the same, 1 if they share none. It is taken of each two members of a case, if their texts
@@ -30,22 +30,20 @@ import json
 import math
 import operator
 import os
-import random
-import re
 import signal
-import sqlite3
 import statistics
 import struct
 import subprocess
 import sys
 import time
-import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE.parent / "corpus"
 SETS = ["none", "grammar", "llm", "llm-combined", "shipped"]
 BY_THE_CATALOGUE = "engine's catalogue"
+# As many as a campaign draws expressions.
+COMBINATIONS = 1000
 
 WRAPPED = ["open_v2", "close", "prepare_v2", "step", "finalize"]
 # Those of `caqtus dbms install sqlite@VERSION`.
@@ -67,7 +65,7 @@ def main():
     run = commands.add_parser("run", help="hunt with each set of snippets")
     run.add_argument("--program", default="caqtus", help="the program")
     run.add_argument("--library", type=Path, required=True, help="what `build` made")
-    run.add_argument("--seed", type=int, required=True, help="the seed of the campaigns and of combinations")
+    run.add_argument("--seed", type=int, required=True, help="the seed of the campaigns")
     run.add_argument("--cpu-seconds", type=int, default=300, help="CPU seconds of each hunt's executor")
     run.add_argument("--sample", type=int, default=500, help="one case in so many is looked at query by query")
     run.add_argument("--oracle", default="caq", help="the oracle")
@@ -95,14 +93,14 @@ def hunt_with_each(arguments):
     for name in arguments.sets:
         out = arguments.work.resolve() / name
         if not out.exists():
-            lines = snippets(name, arguments.seed)
+            lines = snippets(name)
             print(f"{name}: {len(lines)} snippets", file=sys.stderr)
-            begin(arguments, out, lines)
+            begin(arguments, out, lines, COMBINATIONS if name == "llm-combined" else 0)
         go_on(arguments, out)
         print(json.dumps({"snippets": name, **result(out)}), flush=True)
 
 
-def snippets(name, seed):
+def snippets(name):
     with open(CORPUS / "snippets/sqlite.jsonl", encoding="utf-8") as file:
         shipped = [json.loads(line) for line in file]
     by_model = [line for line in shipped if line.get("origin") != BY_THE_CATALOGUE]
@@ -110,67 +108,17 @@ def snippets(name, seed):
         "none": lambda: [],
         "grammar": lambda: [line for line in shipped if line.get("origin") == BY_THE_CATALOGUE],
         "llm": lambda: by_model,
-        "llm-combined": lambda: by_model + combinations(by_model, random.Random(seed)),
+        "llm-combined": lambda: by_model,
         "shipped": lambda: shipped,
     }[name]()
 
 
-def combinations(lines, rng):
-    """As many as there are expressions. Which type a snippet has is seen on some rows; a mistake costs a candidate."""
-    with open(CORPUS / "dialects/sqlite.toml", "rb") as file:
-        table = tomllib.load(file)["snippet_table"]
-    columns, name = table["columns"], table["name"]
-    plain = [line["sql"] for line in lines if line.get("kind", "expression") == "expression"]
-    types = value_types(plain, name, columns)
-    by_type = {}
-    for sql, ty in types.items():
-        by_type.setdefault(ty, []).append(sql)
-    column = re.compile(rf"\b{name}\.(\w+)\b")
-    made = set()
-    while len(made) < len(plain):
-        sql = rng.choice(plain)
-        for _ in range(rng.randint(1, 2)):
-            places = [found for found in column.finditer(sql) if columns.get(found[1]) in by_type]
-            if not places:
-                break
-            at = rng.choice(places)[1]
-            inner = rng.choice(by_type[columns[at]])
-            sql = re.sub(rf"\b{name}\.{at}\b", lambda _: f"({inner})", sql)
-        if sql not in types and len(sql) <= 400:
-            made.add(sql)
-    return [{"sql": sql} for sql in sorted(made)]
-
-
-def value_types(expressions, name, columns):
-    """The type of class that each expression has on a few rows; those that have none, or several, are left out."""
-    database = sqlite3.connect(":memory:")
-    declared = ", ".join(f"{column} {ty}" for column, ty in columns.items())
-    database.execute(f"CREATE TABLE {name}({declared})")
-    values = {"INT": [3, -1, 0], "REAL": [1.5, -2.0, 0.25], "TEXT": ["a", "1", ""], "BOOLEAN": [1, 0, 1]}
-    values["BLOB"] = [b"a", b"", b"\0"]
-    for row in range(3):
-        marks = ", ".join("?" for _ in columns)
-        database.execute(f"INSERT INTO {name} VALUES ({marks})", [values[ty][row] for ty in columns.values()])
-    classes = {int: "INT", float: "REAL", str: "TEXT", bytes: "BLOB"}
-    types = {}
-    for sql in expressions:
-        try:
-            found = {value for (value,) in database.execute(f"SELECT {sql} FROM {name}") if value is not None}
-        except sqlite3.Error:
-            continue
-        kinds = {classes[type(value)] for value in found}
-        if kinds == {"INT"} and found <= {0, 1}:
-            types[sql] = "BOOLEAN"
-        elif len(kinds) == 1:
-            types[sql] = kinds.pop()
-    return types
-
-
-def begin(arguments, out, lines):
+def begin(arguments, out, lines, combinations):
     """A hunt has no option for a file of snippets, but a campaign has: one is begun, and given it."""
     for name in ("begun", "edges"):
         (out / name).mkdir(parents=True)
     options = ["--seed", str(arguments.seed), "--oracle", arguments.oracle, "--cases", "1"]
+    options += ["--combinations", str(combinations)]
     if not lines:
         options += ["--snippets", "0"]
     # One that finds a bug with its only case ends with another status.

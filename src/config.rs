@@ -65,11 +65,10 @@ pub const EXPRESSIONS_MAX: usize = 1_000;
 /// See [`EXPRESSIONS_MAX`].
 pub const TABLES_MAX: usize = 150;
 
-/// Combinations that a campaign makes of the expressions it drew, in each of so many rounds; those of a round are parts of those
-/// of the next.
-pub const COMBINATIONS_MAX: usize = 120;
-/// See [`COMBINATIONS_MAX`].
-pub const COMBINATION_ROUNDS: u64 = 2;
+/// Combinations that a campaign makes of the expressions it drew, unless somebody says otherwise.
+pub const COMBINATIONS: u32 = 240;
+/// Rounds in which combinations are made; those of a round are parts of those of the next.
+pub const COMBINATION_ROUNDS: u32 = 2;
 /// Bytes of a combination.
 pub const COMBINATION_LENGTH_MAX: usize = 240;
 
@@ -196,6 +195,8 @@ pub struct SnippetChoice {
     pub may_fail_percent: u32,
     /// The seed by which some are drawn; all are used without it.
     pub seed: Option<u64>,
+    /// Combinations that are made of those that are drawn.
+    pub combinations: u32,
     /// For each build, in how many of a hundred campaigns those come in, by their keys, whose cases were void too often.
     pub standing: BTreeMap<String, BTreeMap<String, u8>>,
 }
@@ -225,9 +226,17 @@ pub struct CampaignSpec {
     /// In how many of a hundred fillings with a snippet it may be one that fails on some rows.
     #[serde(default)]
     pub may_fail_percent: u32,
+    /// Combinations that it makes of the expressions it draws.
+    #[serde(default = "combinations")]
+    pub combinations: u32,
     /// When it ends, and what of its findings is kept.
     #[serde(default)]
     pub limits: CampaignLimits,
+}
+
+/// For campaigns from before there was a choice.
+fn combinations() -> u32 {
+    COMBINATIONS
 }
 
 impl CampaignSpec {
@@ -237,6 +246,7 @@ impl CampaignSpec {
             percent: self.snippet_percent,
             may_fail_percent: self.may_fail_percent,
             seed: Some(self.seed),
+            combinations: self.combinations,
             standing: self.standing.clone().unwrap_or_default(),
         }
     }
@@ -251,6 +261,7 @@ impl CampaignSpec {
             learned: None,
             standing: None,
             may_fail_percent: MAY_FAIL_PERCENT,
+            combinations: COMBINATIONS,
             limits: CampaignLimits::default(),
         }
     }

@@ -47,6 +47,9 @@ fn what_is_made_from_the_catalogue_is_kept_once_and_hunted_with() {
     for origin in ["generator", "large language model", "engine's catalogue", "combination"] {
         assert!(one["origins"][origin]["pass"].as_u64() > Some(0), "{origin}: {}", one["origins"]);
     }
+    let hunt = ["--dbms", "sqlite", "--cases", "2000", "--seed", "3", "--oracle", "caq", "--combinations", "0"];
+    let origins = caqtus.hunt(&hunt).1["origins"].clone();
+    assert!(origins["combination"].is_null(), "none are wanted: {origins}");
     let after = reached(&caqtus);
     for kind in ["functions", "operators", "types", "clauses"] {
         let [known, used, unused] = ["known", "used", "unused"].map(|field| &after[kind][field]);
@@ -54,6 +57,35 @@ fn what_is_made_from_the_catalogue_is_kept_once_and_hunted_with() {
         assert_eq!(known.as_u64(), used.as_u64().map(|used| used + unused), "{kind}");
         assert!(used.as_u64() > Some(0), "{kind}: {after}");
     }
+}
+
+#[test]
+fn combinations_are_kept_with_what_they_are_made_of() {
+    let caqtus = Caqtus::new();
+    let words = ["corpus", "learn", "--llm", "combinations", "--expressions", "200", "--quiet", "--json"];
+    let learned = last_json(&succeed(&caqtus, 0, &words));
+    assert!(learned["valid"].as_u64() >= Some(200) && learned["done"] == true, "{learned}");
+    let listed = succeed(&caqtus, 0, &["corpus", "list", "--json"]);
+    let rows: Vec<Value> = listed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let (made, others): (Vec<&Value>, Vec<&Value>) = rows.iter().partition(|row| row["origin"] == "combination");
+    assert_eq!(Some(made.len() as u64), learned["valid"].as_u64());
+    let mut of_combinations = 0;
+    for row in &made {
+        let shown = succeed(&caqtus, 0, &["corpus", "show", &row["id"].to_string()]);
+        let shown: Value = serde_json::from_str(&shown).expect("JSON");
+        let parents = shown["parents"].as_array().expect("a list");
+        let places: Vec<&str> = parents.iter().filter_map(|parent| parent["place"].as_str()).collect();
+        assert_eq!(places, ["outer", "inner"], "{shown}");
+        let inner = parents[1]["sql"].as_str().expect("a text");
+        assert!(shown["sql"].as_str().expect("a text").contains(&format!("({inner})")), "{shown}");
+        assert!(shown["provenance"]["run"].is_u64() && shown["validations"][0]["valid"] == true, "{shown}");
+        let is_combination = |parent: &Value| made.iter().any(|row| row["id"] == parent["id"]);
+        of_combinations += usize::from(parents.iter().any(is_combination));
+    }
+    assert!(of_combinations > 0, "those of the second round have those of the first as parts");
+    // What they were made of was tried on this build first, which is kept too.
+    let tried = others.iter().filter(|row| row["taken"].as_u64() > Some(0)).count();
+    assert!(tried > 500, "{tried}");
 }
 
 /// What a model says to a prompt for expressions, and to one for tables.

@@ -136,7 +136,7 @@ fn a_server_that_does_not_start_itself_after_a_crash_leaves_what_it_ran_last() {
         let pid = server.sql("postgres", backend).trim().parse().expect("a process");
         // The executor asks, and waits for it, when it crashes.
         kill("-STOP", pid);
-        std::thread::sleep(std::time::Duration::from_millis(500));
+        std::thread::sleep(std::time::Duration::from_millis(1500));
         kill("-SEGV", pid);
         kill("-CONT", pid);
     });

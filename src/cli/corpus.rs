@@ -118,7 +118,7 @@ enum CorpusCommand {
     },
 }
 
-/// Learn snippets from a model, or make them from the engine's own catalogue of functions
+/// Learn snippets from a model, or make them from the engine's own catalogue of functions or from other snippets
 ///
 /// A model is shown the dialect's table, features of the engine that no snippet uses yet with what the engine itself says of
 /// them, and documentation from --documents. What comes back is validated on the target, and what holds is stored. What breaks
@@ -130,6 +130,7 @@ enum CorpusCommand {
     after_long_help = format!("{TARGETS}\n\n\
 Examples:
   caqtus corpus learn --dbms duckdb@2.0.0 --llm catalogue --expressions 3000
+  caqtus corpus learn --dbms duckdb@2.0.0 --llm combinations --expressions 500
   OPENAI_API_KEY=… caqtus corpus learn --dbms postgres --model o4-mini --documents ./manual --budget-usd 1
   caqtus corpus learn --dbms mariadb --model o4-mini --export-batch prompts.jsonl
   caqtus corpus learn --dbms mariadb --model o4-mini --import-batch answers.jsonl
@@ -138,12 +139,13 @@ struct LearnArgs {
     /// The target
     #[arg(long, value_name = "TARGET", default_value = "sqlite")]
     dbms: String,
-    /// Who writes: catalogue (nobody: they are made), live, batch (the Batch API), record:DIR or replay:DIR
+    /// Who writes: catalogue (nobody: they are made), combinations (nobody: they are made of those of the store), live, batch (the
+    /// Batch API), record:DIR or replay:DIR
     ///
     /// Without it, a model if one is configured, and otherwise the engine's catalogue.
     #[arg(long, value_name = "WHO")]
     llm: Option<Learner>,
-    /// How many prompts for expressions; with catalogue, how many valid expressions to make [default: 12, or 2000]
+    /// How many prompts for expressions; with catalogue or combinations, how many valid expressions to make [default: 12, or 2000]
     #[arg(long, value_name = "N")]
     expressions: Option<u32>,
     /// How many prompts for tables; with catalogue, how many tables to make [default: 4, or 400]
@@ -268,7 +270,7 @@ fn with_store(
 fn run_learn(args: &LearnArgs) -> anyhow::Result<ExitCode> {
     let config = file_config(args.model.config.as_deref())?;
     let made = match (&args.llm, args.model.model.is_some() || config.model.name.is_some()) {
-        (Some(learner), _) => *learner == Learner::Catalogue,
+        (Some(learner), _) => !matches!(learner, Learner::Model(_)),
         (None, has_model) => !has_model,
     };
     let (expressions, tables) = if made { (2_000, 400) } else { (12, 4) };

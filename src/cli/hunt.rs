@@ -9,8 +9,8 @@ use crate::app;
 use crate::app::campaign::{self, CampaignJson, CampaignVerdict, Demands, Ended, KnownSources, OfOrigin, of_origins};
 use crate::clock;
 use crate::config::{
-    CampaignLimits, CampaignSpec, FINDINGS_PER_CLASS_MAX, MAY_FAIL_PERCENT, SERVER_STARTS_MAX, SNIPPET_PERCENT,
-    TESTED_CASES_MIN, VOID_PERCENT_MAX, millis,
+    COMBINATIONS, CampaignLimits, CampaignSpec, FINDINGS_PER_CLASS_MAX, MAY_FAIL_PERCENT, SERVER_STARTS_MAX,
+    SNIPPET_PERCENT, TESTED_CASES_MIN, VOID_PERCENT_MAX, millis,
 };
 use crate::dbms::postgres::without_password;
 use crate::dbms::target::Target;
@@ -77,6 +77,9 @@ pub(super) struct HuntArgs {
     /// Share of these that may be a snippet which fails on some rows, and makes the case void then
     #[arg(long, value_name = "PERCENT", default_value_t = MAY_FAIL_PERCENT, value_parser = clap::value_parser!(u32).range(0..=100))]
     may_fail: u32,
+    /// Combinations of snippets, one in the place of a column of another, that the campaign makes and validates
+    #[arg(long, value_name = "N", default_value_t = COMBINATIONS, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    combinations: u32,
     /// Use the released classes and the snippets of the store, and record the campaign and its findings there
     #[arg(long, conflicts_with_all = ["catalogue", "proofs"])]
     store: bool,
@@ -106,7 +109,7 @@ pub(super) struct HuntArgs {
     #[arg(long, value_name = "N", default_value_t = FINDINGS_PER_CLASS_MAX, value_parser = at_least_one)]
     keep: usize,
     /// Go on with the campaign in --out where it stopped, with its target, seed and classes
-    #[arg(long, conflicts_with_all = ["seed", "oracles", "classes", "catalogue", "proofs", "assumed", "snippets", "may_fail"])]
+    #[arg(long, conflicts_with_all = ["seed", "oracles", "classes", "catalogue", "proofs", "assumed", "snippets", "may_fail", "combinations"])]
     resume: bool,
     /// A statement that still runs after this time, despite the limits inside the engine, is a hang
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
@@ -179,6 +182,7 @@ fn hunt(args: HuntArgs) -> anyhow::Result<ExitCode> {
     if !args.resume {
         spec.snippet_percent = args.snippets;
         spec.may_fail_percent = args.may_fail;
+        spec.combinations = args.combinations;
         // A hunt that is to be repeated depends on nothing that others came to.
         spec.standing = args.seed.map(|_| BTreeMap::new());
         spec.choice = args.choice.choice();

@@ -13,9 +13,18 @@ use std::sync::Arc;
 /// Tries for each combination that is wanted.
 const ATTEMPTS: usize = 4;
 
+/// A combination.
+#[derive(Debug)]
+pub struct Combined {
+    /// The snippet, of which nothing is known yet.
+    pub snippet: Snippet,
+    /// What it is made of: the outer one and the inner one.
+    pub parents: [Arc<Snippet>; 2],
+}
+
 /// Makes up to `wanted` combinations of expressions that hold, each of another text, all different from the given ones. What
 /// fails on some rows is no part of any: its cases are void too often as it is.
-pub fn combinations(of: &[Arc<Snippet>], wanted: usize, profile: &Profile, rng: &mut Rng) -> Vec<Snippet> {
+pub fn combinations(of: &[Arc<Snippet>], wanted: usize, profile: &Profile, rng: &mut Rng) -> Vec<Combined> {
     let parts: Vec<&Arc<Snippet>> = of.iter().filter(|snippet| !snippet.may_fail).collect();
     let mut by_type: BTreeMap<SqlType, Vec<&Arc<Snippet>>> = BTreeMap::new();
     for inner in &parts {
@@ -43,7 +52,7 @@ pub fn combinations(of: &[Arc<Snippet>], wanted: usize, profile: &Profile, rng: 
         let Some(inner) = by_type.get(&ty).and_then(|all| pick(rng, all)) else { continue };
         let combined = outer.with_column(at, inner, profile);
         let combined = combined.filter(|c| c.sql.len() <= COMBINATION_LENGTH_MAX && known.insert(c.sql.clone()));
-        made.extend(combined);
+        made.extend(combined.map(|snippet| Combined { snippet, parents: [outer.clone(), (*inner).clone()] }));
     }
     made
 }
@@ -72,15 +81,19 @@ mod tests {
             snippet("'a'", SqlType::Text, false),
         ];
         let made = combinations(&of, 40, &profile, &mut stream(1, &[]));
+        let made_of = |sql: &str| {
+            let combined = made.iter().find(|made| made.snippet.sql == sql).expect(sql);
+            combined.parents.each_ref().map(|parent| parent.sql.as_str())
+        };
+        assert_eq!(made_of("abs((abs(t.c_int)))"), ["abs(t.c_int)"; 2]);
+        let outer = "length(t.c_text) + (SELECT count(*) FROM t AS u WHERE u.c_text = t.c_text)";
+        let inner = "upper(t.c_text)";
+        let both = "length((upper(t.c_text))) + (SELECT count(*) FROM t AS u WHERE u.c_text = (upper(t.c_text)))";
+        assert_eq!(made_of(both), [outer, inner]);
+        let made: Vec<Snippet> = made.into_iter().map(|combined| combined.snippet).collect();
         let texts: BTreeSet<&str> = made.iter().map(|snippet| snippet.sql.as_str()).collect();
         assert_eq!(texts.len(), made.len(), "each once");
-        for expected in [
-            "abs((abs(t.c_int)))",
-            "upper((upper(t.c_text)))",
-            "length((upper(t.c_text))) + (SELECT count(*) FROM t AS u WHERE u.c_text = (upper(t.c_text)))",
-        ] {
-            assert!(texts.contains(expected), "{expected} in {texts:?}");
-        }
+        assert!(texts.contains("upper((upper(t.c_text)))"), "{texts:?}");
         assert!(!texts.iter().any(|text| text.contains("json") || text.contains("'a'")), "{texts:?}");
         let one = made.iter().find(|snippet| snippet.sql == "upper((upper(t.c_text)))").expect("made");
         assert_eq!((one.made_of.len(), one.ty, one.null_preserving), (2, None, false), "nothing is claimed of it");

@@ -40,10 +40,11 @@ const REACH_MAX: Duration = Duration::from_secs(1);
 
 /// How long a server that shuts down at once still answers: it kills what runs on after five seconds (SIGQUIT in section
 /// "Shutting Down the Server" of the manual).
-const SHUTDOWN_MAX: Duration = Duration::from_secs(6);
+const SHUTDOWN_MAX: Duration = Duration::from_secs(7);
 
-/// How long a server may take to notice that one of its processes crashed.
-const NOTICED_MAX: Duration = Duration::from_secs(1);
+/// How long a server may take to notice that one of its processes crashed: the memory of that process is written to disk
+/// before.
+const NOTICED_MAX: Duration = Duration::from_secs(4);
 
 /// The code of a server that comes up again after a crash, or shuts down (appendix A of the manual, class 57).
 const RECOVERING: &str = "57P03";

@@ -8,8 +8,8 @@ use super::learned;
 use crate::caq::class::OracleClass;
 use crate::catalogue::{self, CatalogueError, Snippets};
 use crate::config::{
-    COMBINATION_ROUNDS, COMBINATIONS_MAX, ClassChoice, EXPRESSIONS_MAX, STATEMENT_LIMITS, SnippetChoice, TABLES_MAX,
-    UnsupportedSubquery, matches_glob,
+    COMBINATION_ROUNDS, ClassChoice, EXPRESSIONS_MAX, STATEMENT_LIMITS, SnippetChoice, TABLES_MAX, UnsupportedSubquery,
+    matches_glob,
 };
 use crate::corpus::combine::combinations;
 use crate::corpus::validate::{self, Parsed, SnippetVerdict};
@@ -165,7 +165,7 @@ impl Session {
                 &mut places,
                 connection.as_mut(),
                 &profile,
-                (drawn, snippets.seed),
+                (drawn, snippets),
                 tick,
                 &mut refused_snippets,
                 &mut broken,
@@ -528,7 +528,7 @@ fn validated(
     places: &mut Places,
     connection: &mut dyn Connection,
     profile: &Profile,
-    (drawn, seed): (Vec<Parsed>, Option<u64>),
+    (drawn, choice): (Vec<Parsed>, &SnippetChoice),
     tick: &mut dyn FnMut(),
     refused: &mut BTreeMap<String, usize>,
     broken: &mut Vec<Breakage>,
@@ -539,12 +539,13 @@ fn validated(
     let cache = places.open(&name);
     let mut validation = Validation { judge: &mut judge, profile, tick, refused, broken };
     places.notes.extend(validation.take_in(drawn, cache, &mut corpus)?);
-    if let Some(seed) = seed {
+    if let Some(seed) = choice.seed {
         // No two campaigns make the same ones, so a cache for all would grow with each.
         for round in 0..COMBINATION_ROUNDS {
-            let mut rng = stream(seed, &[COMBINATION_STREAM, round]);
-            let made = combinations(&corpus.expressions, COMBINATIONS_MAX, profile, &mut rng);
-            let made = made.into_iter().map(Parsed::Expression).collect();
+            let mut rng = stream(seed, &[COMBINATION_STREAM, u64::from(round)]);
+            let wanted = choice.combinations.div_ceil(COMBINATION_ROUNDS) as usize;
+            let made = combinations(&corpus.expressions, wanted, profile, &mut rng);
+            let made = made.into_iter().map(|combined| Parsed::Expression(combined.snippet)).collect();
             places.notes.extend(validation.take_in(made, places.open_own(&name), &mut corpus)?);
         }
     }

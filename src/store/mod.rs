@@ -43,7 +43,7 @@ pub use event::{EventListener, EventRow};
 pub use group::{FixedBug, IgnoredBug, Merge, Split};
 pub use job::{JobRow, NewJob};
 pub use review::{ClassDetail, ClassFilter, ClassLine, QueuedClass, Withdrawal};
-pub use snippet::{Build, Provenance, SnippetFilter, SnippetRow, ValidationRow};
+pub use snippet::{Build, ParentRow, Provenance, SnippetFilter, SnippetRow, ValidationRow};
 pub use token::TokenRow;
 
 use crate::clock;

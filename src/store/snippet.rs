@@ -92,6 +92,17 @@ pub struct ValidationRow {
     pub validated: String,
 }
 
+/// A snippet that another one is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ParentRow {
+    /// Its number.
+    pub id: i64,
+    /// `outer`, or `inner`: this stands in the place of a column of the outer one.
+    pub place: String,
+    /// Its text.
+    pub sql: String,
+}
+
 impl Store {
     /// Adds snippets of a dialect; how many of them were new. What they claim is validated on the engine that uses them.
     pub async fn snippet_put(
@@ -146,6 +157,41 @@ impl Store {
             model: row.model,
             documentation: row.documentation,
         }))
+    }
+
+    /// Notes what combinations are made of: of each its text, the outer one's and the inner one's. What is not stored is left
+    /// out.
+    pub async fn snippet_made_of(&self, dialect: &str, combinations: &[[String; 3]]) -> Result<(), StoreError> {
+        for place in ["outer", "inner"] {
+            let parent = |of: &[String; 3]| of[if place == "outer" { 1 } else { 2 }].clone();
+            let texts: Vec<String> = combinations.iter().map(|of| of[0].clone()).collect();
+            let parents: Vec<String> = combinations.iter().map(parent).collect();
+            sqlx::query!(
+                "INSERT INTO snippet_parent (snippet_id, parent_id, place)
+                 SELECT made.id, parent.id, $2 FROM unnest($3::text[], $4::text[]) AS new (sql, parent)
+                     JOIN snippet AS made ON made.dialect = $1 AND made.sql = new.sql
+                     JOIN snippet AS parent ON parent.dialect = $1 AND parent.sql = new.parent
+                 ON CONFLICT DO NOTHING",
+                dialect,
+                place,
+                &texts,
+                &parents
+            )
+            .execute(&self.pool)
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// What a snippet is made of, if it is a combination.
+    pub async fn snippet_parents(&self, id: i64) -> Result<Vec<ParentRow>, StoreError> {
+        let rows = sqlx::query_as!(
+            ParentRow,
+            "SELECT snippet.id, place, sql FROM snippet_parent JOIN snippet ON snippet.id = parent_id
+             WHERE snippet_id = $1 ORDER BY place DESC",
+            id
+        );
+        Ok(rows.fetch_all(&self.pool).await?)
     }
 
     /// Notes what a build makes of snippets of a dialect: of each its text, whether it is valid, and the verdict.

@@ -1,4 +1,6 @@
-//! `caqtus corpus learn`: snippets from a model, or from the engine's own catalogue, validated and stored.
+//! `caqtus corpus learn`: snippets from a model, from the engine's own catalogue, or made of others, validated and stored.
+
+mod combine;
 
 use super::engine::{Engine, Judged};
 use crate::app::batches::{self, Round};
@@ -27,7 +29,7 @@ use crate::sql::profile::Profile;
 use crate::sql::snippet::SnippetKind;
 use crate::sql::types::SqlType;
 use crate::store::{Build, Costs, Provenance, Run, Store, Stored, Tally};
-use crate::triage::finding::FoundReport;
+use crate::triage::finding::{FindingKind, FoundReport};
 use anyhow::{Context as _, bail};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,6 +53,8 @@ const KNOWN_SHOWN: usize = 10;
 pub enum Learner {
     /// Nobody: they are made from the engine's catalogue.
     Catalogue,
+    /// Nobody: they are combinations of those that are there.
+    Combinations,
     /// A model.
     Model(Who),
 }
@@ -61,9 +65,10 @@ impl FromStr for Learner {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "catalogue" => Ok(Self::Catalogue),
+            "combinations" => Ok(Self::Combinations),
             _ => match text.parse() {
                 Ok(who @ (Who::Live | Who::Batch | Who::Record(_) | Who::Replay(_))) => Ok(Self::Model(who)),
-                _ => Err("write catalogue, live, batch, record:DIR or replay:DIR".to_owned()),
+                _ => Err("write catalogue, combinations, live, batch, record:DIR or replay:DIR".to_owned()),
             },
         }
     }
@@ -209,7 +214,7 @@ pub async fn learn(
         engine,
         profile,
         features,
-        known: known.into_iter().map(|line| line.sql).collect(),
+        known: known.iter().map(|line| line.sql.clone()).collect(),
         covered,
         taken_in: BTreeSet::new(),
         summary: Summary::default(),
@@ -223,10 +228,11 @@ pub async fn learn(
         (None, None) => Learner::Catalogue,
     };
     let found = match (learner, model) {
-        (Learner::Catalogue, _) if files => {
-            bail!("what is made from the catalogue needs no batch; name a model with --model")
+        (Learner::Catalogue | Learner::Combinations, _) if files => {
+            bail!("what is made without a model needs no batch; name a model with --model")
         }
         (Learner::Catalogue, _) => learning.make(progress).await?,
+        (Learner::Combinations, _) => learning.combine(known, stop, progress).await?,
         (Learner::Model(_), None) => bail!("name the model: --model NAME, or `name` in section [model] of caqtus.toml"),
         (Learner::Model(who), Some(model)) => learning.ask_model(&who, model, stop, progress).await?,
     };
@@ -576,19 +582,13 @@ impl Learning<'_> {
                 new.push(candidate);
             }
         }
-        let started = clock::now();
-        let total = new.len();
-        let judged = self
-            .engine
-            .judge(&new, |done| progress.update(&format_args!("{done} of {total} snippets"), started.elapsed()));
-        let judged = judged.await?;
-        let (mut kept, mut said): (BTreeMap<SnippetKind, Vec<String>>, Vec<_>) = (BTreeMap::new(), Vec::new());
+        let judged = self.judged(&new, progress).await?;
+        let mut kept: BTreeMap<SnippetKind, Vec<String>> = BTreeMap::new();
         let mut broken = Vec::new();
-        for (candidate, Judged { verdict, broke }) in new.iter().zip(judged) {
+        for (candidate, Judged { verdict, broke }) in new.iter().zip(&judged) {
             self.summary.snippets += 1;
-            let valid = !matches!(verdict, SnippetVerdict::Refused(_));
-            heard.hear(candidate, &verdict);
-            if let SnippetVerdict::Refused(why) = &verdict {
+            heard.hear(candidate, verdict);
+            if let SnippetVerdict::Refused(why) = verdict {
                 let reason = why.split(':').next().unwrap_or(why).to_owned();
                 *self.summary.rejected.entry(reason).or_default() += 1;
             } else {
@@ -600,20 +600,39 @@ impl Learning<'_> {
                     }
                 }
             }
-            if let Some((kind, message)) = broke
-                && let Ok(snippet) = Parsed::read(candidate, &self.profile)
-            {
-                broken.push(Breakage::of_snippet(&self.profile, &snippet, kind, message));
-            }
-            said.push((candidate.sql.clone(), valid, serde_json::to_value(&verdict)?));
+            broken.extend(self.breakage(candidate, broke.as_ref()));
         }
         for (kind, snippets) in kept {
             self.store.snippet_put(&self.profile.name, kind, provenance, &snippets).await?;
         }
+        self.note_verdicts(new.iter().zip(&judged)).await?;
+        self.confirmed(broken).await
+    }
+
+    /// What the engine makes of snippets.
+    async fn judged(&mut self, of: &[Candidate], progress: &mut dyn Progress) -> anyhow::Result<Vec<Judged>> {
+        let (started, total) = (clock::now(), of.len());
+        let tick = |done| progress.update(&format_args!("{done} of {total} snippets"), started.elapsed());
+        Ok(self.engine.judge(of, tick).await?)
+    }
+
+    /// What a snippet broke the engine with.
+    fn breakage(&self, candidate: &Candidate, broke: Option<&(FindingKind, String)>) -> Option<Breakage> {
+        let (kind, message) = broke?;
+        let snippet = Parsed::read(candidate, &self.profile).ok()?;
+        Some(Breakage::of_snippet(&self.profile, &snippet, *kind, message.clone()))
+    }
+
+    /// Keeps what this build makes of snippets of the store.
+    async fn note_verdicts(&self, of: impl Iterator<Item = (&Candidate, &Judged)>) -> anyhow::Result<()> {
+        let mut said = Vec::new();
+        for (candidate, Judged { verdict, .. }) in of {
+            let valid = !matches!(verdict, SnippetVerdict::Refused(_));
+            said.push((candidate.sql.clone(), valid, serde_json::to_value(verdict)?));
+        }
         let name = self.engine.name();
         let build = Build { dbms: &name, version: &self.engine.version, build_id: &self.engine.build_id };
-        self.store.snippet_validated(&self.profile.name, &build, &said).await?;
-        self.confirmed(broken).await
+        Ok(self.store.snippet_validated(&self.profile.name, &build, &said).await?)
     }
 
     /// Runs what broke the engine again, each in a process of its own, and writes what shows.

@@ -2,7 +2,7 @@
 
 use crate::app::import;
 use crate::catalogue::{SnippetLine, print_snippets};
-use crate::store::{Provenance, SnippetFilter, SnippetRow, Store, StoreError, ValidationRow, Written};
+use crate::store::{ParentRow, Provenance, SnippetFilter, SnippetRow, Store, StoreError, ValidationRow, Written};
 use serde::Serialize;
 use thiserror::Error;
 use utoipa::ToSchema;
@@ -41,6 +41,8 @@ pub struct SnippetDetail {
     pub row: SnippetRow,
     /// Where it is from.
     pub provenance: Provenance,
+    /// What it is made of, if it is a combination: the outer one, and the inner one in the place of a column of it.
+    pub parents: Vec<ParentRow>,
     /// What builds were seen to make of it.
     pub validations: Vec<ValidationRow>,
 }
@@ -62,7 +64,8 @@ pub async fn list(store: &Store, filter: &SnippetFilter) -> Result<Vec<SnippetRo
 pub async fn show(store: &Store, id: i64) -> Result<SnippetDetail, ShelfError> {
     let row = store.snippet_fetch(id).await?.ok_or(ShelfError::Missing(id))?;
     let provenance = store.snippet_provenance(id).await?.unwrap_or_default();
-    Ok(SnippetDetail { row, provenance, validations: store.snippet_validations(id).await? })
+    let (parents, validations) = (store.snippet_parents(id).await?, store.snippet_validations(id).await?);
+    Ok(SnippetDetail { row, provenance, parents, validations })
 }
 
 /// Says that hunts do not use a snippet, for a reason, or that they do again.
