@@ -7,6 +7,7 @@ mod builds_are_bisected;
 mod catalogue_holds_on_sqlite;
 mod command_line;
 mod corpus_is_learned;
+mod databases_change_between_cases;
 mod discovery_goes_on;
 mod discovery_with_a_model;
 mod engines_in_python;

@@ -4,6 +4,8 @@
 //! class schema, because the class's equivalence rests on them. Extra columns are reached by snippets only; they may
 //! hold any value under any collation, and are where an engine's conversions are exercised.
 
+mod change;
+
 use super::expr::{ExprGenerator, ExprSpec};
 use super::{Capabilities, ColumnInfo, Literals, TableInfo, any_type, table};
 use crate::caq::instantiation::TableInstantiation;
@@ -15,7 +17,7 @@ use crate::sql::schema::{Action, ForeignKey, Table};
 use crate::sql::table_snippet::{Mapped, SOURCE_COLUMNS, SOURCES, TableSnippet};
 use crate::sql::types::SqlType;
 use rand::RngExt as _;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -73,6 +75,12 @@ pub struct IndexInfo {
 /// In how many of a hundred table fillings a table snippet is taken, where there is one.
 const TABLE_SNIPPET_PERCENT: u32 = 50;
 
+/// In how many of a hundred tables that may be spread over parts they are.
+const PARTITIONED_PERCENT: u32 = 20;
+
+/// In how many of a hundred tables an extra column comes when there are rows.
+const LATER_PERCENT: u32 = 15;
+
 /// Tables tried in the place of a default table of a snippet.
 const MAPPING_ATTEMPTS: usize = 6;
 
@@ -107,7 +115,8 @@ pub struct Relations<'a> {
 
 /// Statements that make tables and nothing in them, and the tables.
 pub fn tables(relations: Relations, capabilities: &Capabilities, rng: &mut Rng) -> (Vec<String>, Vec<TableInfo>) {
-    let builder = Builder::with_tables(relations, capabilities, rng);
+    let mut builder = Builder::with_tables(relations, capabilities, rng);
+    builder.statements.extend(builder.later.into_iter().flatten());
     (builder.statements, builder.tables)
 }
 
@@ -160,6 +169,9 @@ fn unqualified(node: &Node) -> String {
 /// The class columns' literals of each row of a table.
 type Rows = Vec<Vec<Arc<str>>>;
 
+/// The literals of a row: of the class columns, and of the extra columns that are given a value.
+type FullRow = (Vec<Arc<str>>, Vec<Arc<str>>);
+
 struct Builder<'a> {
     relations: Relations<'a>,
     capabilities: &'a Capabilities,
@@ -168,6 +180,10 @@ struct Builder<'a> {
     tables: Vec<TableInfo>,
     /// Whether each table is a virtual table, which takes no index.
     virtual_: Vec<bool>,
+    /// For each table the statement that adds its last column, if that comes when it has rows already.
+    later: Vec<Option<String>>,
+    /// Tables that have a column more, which no case knows.
+    altered: BTreeSet<usize>,
     indexes: Vec<IndexInfo>,
     generated: Vec<GeneratedInfo>,
     defaults: BTreeMap<(usize, usize), Arc<str>>,
@@ -183,6 +199,8 @@ impl<'a> Builder<'a> {
             statements: Vec::new(),
             tables: Vec::new(),
             virtual_: Vec::new(),
+            later: Vec::new(),
+            altered: BTreeSet::new(),
             indexes: Vec::new(),
             generated: Vec::new(),
             defaults: BTreeMap::new(),
@@ -259,9 +277,11 @@ impl<'a> Builder<'a> {
             parts.push(part);
             info.columns.push(ColumnInfo::typed(&column.name, column.ty));
         }
+        let mut later = None;
         if own {
             let generated = self.extra_columns(&table, strict.is_some(), &mut info, &mut parts, rng);
             self.generated.extend(generated.into_iter().map(|of| GeneratedInfo { relation, ..of }));
+            later = self.later(&info, table.columns.len(), &mut parts, rng);
         }
         let list =
             |columns: &[usize]| columns.iter().map(|c| table.columns[*c].name.as_str()).collect::<Vec<_>>().join(", ");
@@ -282,15 +302,37 @@ impl<'a> Builder<'a> {
             }
             parts.push(part);
         }
+        // What is unique must be so in all parts at once, which not every engine can see to.
+        let has_keys = parts.iter().any(|part| ["UNIQUE", "PRIMARY KEY"].iter().any(|key| part.contains(key)));
+        let spread = if own && !linked && !has_keys && chance(rng, PARTITIONED_PERCENT) {
+            self.partitioning(&table, rng)
+        } else {
+            None
+        };
+        let (spread, made) = spread.map_or_else(Default::default, |(option, made)| (Some(option), made));
         let keyed = pick(rng, &self.capabilities.keyed_table_options).filter(|_| !table.primary_key.is_empty());
         let other = pick(rng, &self.capabilities.table_options).filter(|_| !linked && chance(rng, 40));
         // One of them, for two may be of one kind.
-        let options: Vec<&str> =
-            [strict, keyed.or(other)].into_iter().flatten().map(String::as_str).filter(|o| !o.is_empty()).collect();
+        let options: Vec<&str> = [strict, spread.as_ref().or(keyed).or(other)]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .filter(|o| !o.is_empty())
+            .collect();
         self.statements
             .push(format!("CREATE TABLE {name}({}) {}", parts.join(", "), options.join(", ")).trim().to_owned());
+        self.statements.extend(made);
         self.tables.push(info);
         self.virtual_.push(false);
+        self.later.push(later);
+    }
+
+    /// A way to spread the rows of a table: its option and its statements.
+    fn partitioning(&self, table: &Table, rng: &mut Rng) -> Option<(String, Vec<String>)> {
+        let partitioning = pick(rng, &self.capabilities.partitions)?;
+        let columns: Vec<_> = table.columns.iter().filter(|column| partitioning.types.contains(&column.ty)).collect();
+        let column = pick(rng, &columns)?;
+        Some(partitioning.of(&table.name, &column.name, &self.literals.value(column.ty, 0, rng)))
     }
 
     /// Whether a foreign key of the class leads from the table or to it.
@@ -319,6 +361,7 @@ impl<'a> Builder<'a> {
             columns: vec![ColumnInfo::typed(&table.columns[0].name, SqlType::Int)],
         });
         self.virtual_.push(true);
+        self.later.push(None);
     }
 
     /// Adds columns to a table, and says which are generated.
@@ -405,6 +448,26 @@ impl<'a> Builder<'a> {
         generated
     }
 
+    /// Takes the last of the extra columns out of a table's definition, and gives the statement that adds it later.
+    fn later(&self, info: &TableInfo, of_class: usize, parts: &mut Vec<String>, rng: &mut Rng) -> Option<String> {
+        let template = pick(rng, &self.capabilities.added_columns).filter(|_| chance(rng, LATER_PERCENT))?;
+        let column = info.columns[of_class..].last().filter(|column| column.given)?;
+        let definition = parts.last().filter(|_| parts.len() == info.columns.len())?;
+        let declared = definition.strip_prefix(&*column.name)?.trim();
+        // Not every engine adds a column with a constraint, or with a value that must be computed.
+        let value = self.literals.of_column(column, 30, rng);
+        if value.contains('(') || ["UNIQUE", "NOT NULL", "CHECK"].iter().any(|word| declared.contains(word)) {
+            return None;
+        }
+        let statement = template
+            .replace("#T", &info.name)
+            .replace("#A", &column.name)
+            .replace("#D", declared)
+            .replace("#V", &value);
+        parts.pop();
+        Some(statement)
+    }
+
     /// The type of an extra column; `None` for one that holds values of any.
     fn extra_type(&self, rng: &mut Rng) -> Option<ColumnType> {
         let profile = &self.capabilities.profile;
@@ -439,13 +502,6 @@ impl<'a> Builder<'a> {
         self.generator().generate(&self.tables[relation], indexable(self.capabilities.truth()), rng)
     }
 
-    /// A statement that must not change any result.
-    fn maintain(&mut self, rng: &mut Rng) {
-        let relation = rng.random_range(0..self.tables.len());
-        let statement = pick(rng, &self.capabilities.profile.maintenance);
-        self.statements.extend(statement.map(|statement| statement.replace("#T", &self.tables[relation].name)));
-    }
-
     /// Inserts rows and returns the class columns' literals of each, for foreign keys.
     fn fill(&mut self, relation: usize, parents: &[Rows], rng: &mut Rng) -> Rows {
         let few = self.tables.len() > 2;
@@ -458,19 +514,28 @@ impl<'a> Builder<'a> {
         };
         let rows: Vec<_> = (0..count).map(|_| self.row(relation, parents, rng)).collect();
         let at_once = chance(rng, 50) && self.relation(relation).foreign_keys.is_empty();
-        let tuples: Vec<String> = rows
-            .iter()
-            .map(|(class, extra)| {
-                let all: Vec<&str> = class.iter().chain(extra).map(|v| &**v).collect();
-                format!("({})", all.join(", "))
-            })
-            .collect();
-        let template = self.insert(relation, rng);
-        if at_once && !tuples.is_empty() {
-            self.statements.push(template.replace("#R", &tuples.join(", ")));
-        } else {
-            self.statements.extend(tuples.into_iter().map(|tuple| template.replace("#R", &tuple)));
+        let tuple = |(class, extra): &FullRow, columns: usize| {
+            let all: Vec<&str> = class.iter().chain(extra).take(columns).map(|v| &**v).collect();
+            format!("({})", all.join(", "))
+        };
+        let columns = self.given(relation).len();
+        // Rows from before the last column came have none for it.
+        let alters = self.later[relation].take();
+        let before = if alters.is_some() { rng.random_range(0..=rows.len()) } else { 0 };
+        let mut write = |builder: &mut Self, rows: &[FullRow], columns: usize| {
+            let tuples: Vec<String> = rows.iter().map(|row| tuple(row, columns)).collect();
+            let template = builder.insert(relation, columns, rng);
+            if at_once && !tuples.is_empty() {
+                builder.statements.push(template.replace("#R", &tuples.join(", ")));
+            } else {
+                builder.statements.extend(tuples.into_iter().map(|tuple| template.replace("#R", &tuple)));
+            }
+        };
+        if let Some(alters) = alters {
+            write(self, &rows[..before], columns - 1);
+            self.statements.push(alters);
         }
+        write(self, &rows[before..], columns);
         rows.into_iter().map(|(class, _)| class).collect()
     }
 
@@ -480,18 +545,19 @@ impl<'a> Builder<'a> {
         (0..columns.len()).filter(|c| columns[*c].given).collect()
     }
 
-    /// An INSERT into a table; `#R` is where its rows belong.
-    fn insert(&self, relation: usize, rng: &mut Rng) -> String {
+    /// An INSERT into the first of the columns of a table that rows give a value; `#R` is where its rows belong.
+    fn insert(&self, relation: usize, columns: usize, rng: &mut Rng) -> String {
         let inserts = &self.capabilities.profile.inserts;
         let insert = if chance(rng, 85) { inserts.first() } else { pick(rng, inserts) };
         let info = &self.tables[relation];
-        let columns: Vec<&str> = self.given(relation).iter().map(|c| &*info.columns[*c].name).collect();
+        let given = self.given(relation);
+        let columns: Vec<&str> = given.iter().take(columns).map(|c| &*info.columns[*c].name).collect();
         let rows = format!("{}({}) VALUES #R", info.name, columns.join(", "));
         insert.map_or("INSERT INTO #R", String::as_str).replace("#R", &rows)
     }
 
     /// The literals of a row: of the class columns, and of the extra columns that are given a value.
-    fn row(&self, relation: usize, parents: &[Rows], rng: &mut Rng) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
+    fn row(&self, relation: usize, parents: &[Rows], rng: &mut Rng) -> FullRow {
         let table = self.relation(relation);
         let mut class: Vec<Arc<str>> =
             table.columns.iter().map(|c| self.literals.value(c.ty, if c.not_null { 0 } else { 20 }, rng)).collect();
@@ -640,42 +706,5 @@ impl<'a> Builder<'a> {
             let columns: Option<Vec<Arc<str>>> = columns.collect();
             Some(Mapped { table: table.name.clone(), columns: columns? })
         })
-    }
-
-    /// A change of rows or indexes between two batches of cases.
-    fn change(&mut self, favourites: &[Vec<Node>], rng: &mut Rng) {
-        let relation = rng.random_range(0..self.tables.len());
-        let name = self.tables[relation].name.clone();
-        let condition = |builder: &Self, rng: &mut Rng| match pick(rng, &favourites[relation]) {
-            Some(favourite) if chance(rng, 50) => unqualified(favourite),
-            _ => unqualified(&builder.expression(relation, rng)),
-        };
-        match rng.random_range(0..10) {
-            0..=2 => {
-                let (class, extra) = self.row(relation, &[], rng);
-                if self.relation(relation).foreign_keys.is_empty() {
-                    let all: Vec<&str> = class.iter().chain(&extra).map(|v| &**v).collect();
-                    let statement = self.insert(relation, rng).replace("#R", &format!("({})", all.join(", ")));
-                    self.statements.push(statement);
-                }
-            }
-            3..=4 if !self.virtual_[relation] => {
-                let given = self.given(relation);
-                let Some(at) = pick(rng, &given).copied() else { return };
-                let column = self.tables[relation].columns[at].clone();
-                let null_percent =
-                    if self.relation(relation).columns.get(at).is_some_and(|c| c.not_null) { 0 } else { 20 };
-                let value = self.literals.of_column(&column, null_percent, rng);
-                let update = pick(rng, &self.capabilities.profile.updates).map_or("UPDATE", String::as_str);
-                let statement = format!("{update} {name} SET {} = {value} WHERE {}", column.name, condition(self, rng));
-                self.statements.push(statement);
-            }
-            5 => {
-                let statement = format!("DELETE FROM {name} WHERE {}", condition(self, rng));
-                self.statements.push(statement);
-            }
-            6..=7 => self.index(favourites, rng),
-            _ => self.maintain(rng),
-        }
     }
 }

@@ -12,7 +12,7 @@ use crate::compare::Row;
 use crate::config::matches_glob;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::operator::Kind;
-use crate::sql::profile::{ColumnType, JoinKeyword, Profile, Switch};
+use crate::sql::profile::{ColumnType, JoinKeyword, Partitioning, Profile, Switch};
 use crate::sql::schema::Table;
 use crate::sql::snippet::{Snippet, calls_any};
 use crate::sql::table_snippet::TableSnippet;
@@ -102,6 +102,10 @@ pub struct Capabilities {
     pub table_options: Vec<String>,
     /// Those for tables with a primary key.
     pub keyed_table_options: Vec<String>,
+    /// Ways to spread the rows of a table that the engine knows.
+    pub partitions: Vec<Partitioning>,
+    /// Statements that add a column that the engine knows.
+    pub added_columns: Vec<String>,
     /// The option of strict tables, if the engine knows it.
     pub strict_option: Option<String>,
     /// Templates of virtual tables the engine knows.
@@ -172,6 +176,19 @@ impl Capabilities {
         let strict_option = profile.strict_option.iter().find(|o| with_option(o, "")).cloned();
         let keyed = profile.keyed_table_options.iter().filter(|o| with_option(o, " PRIMARY KEY"));
         let keyed_table_options = keyed.cloned().collect();
+        // Of another type than INT the value would be another one; the syntax is the same.
+        let spread = |(at, partitioning): &(usize, &Partitioning)| {
+            let table = format!("spread{at}");
+            let (option, parts) = partitioning.of(&table, "c", "1");
+            creates(&format!("CREATE TABLE {table}(c {int}) {option}")) && parts.iter().all(|part| creates(part))
+        };
+        let partitions = profile.partitions.iter().enumerate().filter(spread).map(|(_, of)| of.clone()).collect();
+        let adds = |(at, template): &(usize, &String)| {
+            let table = format!("later{at}");
+            creates(&format!("CREATE TABLE {table}(c {int})"))
+                && creates(&template.replace("#T", &table).replace("#A", "a").replace("#D", int).replace("#V", "1"))
+        };
+        let added_columns = profile.added_columns.iter().enumerate().filter(adds).map(|(_, add)| add.clone()).collect();
         let virtual_tables =
             profile.virtual_tables.iter().filter(|template| creates(&template.replace("#C", "c").replace("#X", "x")));
         let virtual_tables = virtual_tables.cloned().collect();
@@ -196,6 +213,8 @@ impl Capabilities {
             joins,
             table_options,
             keyed_table_options,
+            partitions,
+            added_columns,
             strict_option,
             virtual_tables,
             generated_columns,

@@ -109,6 +109,15 @@ pub struct Profile {
     pub table_options: Vec<String>,
     /// Options that may follow the definition of a table with a primary key.
     pub keyed_table_options: Vec<String>,
+    /// How the rows of a table without keys may be spread.
+    #[serde(default)]
+    pub partitions: Vec<Partitioning>,
+    /// Statements that add a column `#A` of a type `#D` with a value `#V` for the rows that are there to a table `#T`.
+    #[serde(default)]
+    pub added_columns: Vec<String>,
+    /// The statement that drops it again.
+    #[serde(default = "dropped_column")]
+    pub dropped_column: String,
     /// The option of tables that hold every column to its declared type.
     #[serde(default)]
     pub strict_option: Option<String>,
@@ -206,6 +215,27 @@ pub struct Profile {
     /// The grammar of generated expressions, from a file of its own.
     #[serde(default)]
     pub operators: Vec<Operator>,
+}
+
+/// A way to spread the rows of a table over several: `#T` the table, `#C` a column, `#V` a value of it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Partitioning {
+    /// Types that the column may have.
+    pub types: Vec<SqlType>,
+    /// What follows the definition of the table.
+    pub option: String,
+    /// Statements behind it, which make the parts.
+    #[serde(default)]
+    pub parts: Vec<String>,
+}
+
+impl Partitioning {
+    /// The option and the statements, for a table, a column and a value.
+    pub fn of(&self, table: &str, column: &str, value: &str) -> (String, Vec<String>) {
+        let fill = |text: &String| text.replace("#T", table).replace("#C", column).replace("#V", value);
+        (fill(&self.option), self.parts.iter().map(fill).collect())
+    }
 }
 
 /// A type that only extra columns have.
@@ -478,6 +508,10 @@ impl ContextException {
     pub fn changed(&self, scan: &str) -> Option<String> {
         self.value.as_ref().map(|condition| format!("SELECT q.k FROM ({scan}) AS q(k, v) WHERE {condition}"))
     }
+}
+
+fn dropped_column() -> String {
+    "ALTER TABLE #T DROP COLUMN #A".to_owned()
 }
 
 fn drop_index() -> String {

@@ -146,12 +146,12 @@ impl Laboratory<'_> {
         let mut switches = self.switches.clone();
         switches.sort_by_key(|switch| EVERYTHING.contains(&switch.name.as_str()));
         for switch in switches {
-            if self.run(&finding.statements, &under(&steps, &switch), &checks).0 != Verdict::Holds {
+            if self.run_under(&finding.statements, &steps, &switch, &checks).0 != Verdict::Holds {
                 continue;
             }
             cures.push(switch.name.clone());
             if judge.is_none() {
-                let (_, results) = self.run(&finding.statements, &under(&settled, &switch), &[]);
+                let (_, results) = self.run_under(&finding.statements, &settled, &switch, &[]);
                 let changed = changed(&settled, &plain, &results);
                 if !changed.is_empty() {
                     let why = format!("its result changes with {}, and then the queries agree", switch.name);
@@ -207,6 +207,25 @@ impl Laboratory<'_> {
     fn run(&mut self, statements: &[String], steps: &[Step], checks: &[Check]) -> (Verdict, Vec<StepResult>) {
         (self.tick)();
         run(self.connection, self.profile, statements, steps, checks)
+    }
+
+    /// Runs steps under a switch. It is turned once, before all of them: what puts it back after each would also put back what
+    /// the finding's own statements have set. Steps that turn one themselves do that, so with them it is turned for each.
+    fn run_under(
+        &mut self,
+        statements: &[String],
+        steps: &[Step],
+        switch: &Arc<Switch>,
+        checks: &[Check],
+    ) -> (Verdict, Vec<StepResult>) {
+        if switch.on.is_empty() || steps.iter().any(|step| step.switch.is_some()) {
+            return self.run(statements, &under(steps, switch), checks);
+        }
+        let came = self.run(&[statements, &switch.on].concat(), steps, checks);
+        for statement in &switch.off {
+            let _ = self.connection.execute(statement);
+        }
+        came
     }
 
     fn version(&self) -> Option<String> {
