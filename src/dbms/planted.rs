@@ -54,6 +54,9 @@ pub enum Fault {
     WrongCase,
     /// A change of a table whose condition has a subquery is not made.
     LostChange,
+    /// A change of a table whose condition has a subquery gives a row a number that is another one each time; no table with
+    /// foreign keys, whose actions would be the same ones each time.
+    AnyNumber,
     /// Whatever returns some rows and is more than a look at a table loses the greatest of them, so that all members of a
     /// class are wrong alike.
     WrongAlike,
@@ -84,6 +87,8 @@ pub struct Planted<C> {
     engine: C,
     fault: Fault,
     queries: u64,
+    /// Changes of tables.
+    changes: u64,
     /// Rows inserted one by one since the last reset, into the table that has most.
     rows: usize,
     /// There was an INSERT that updates since the transaction began.
@@ -93,7 +98,7 @@ pub struct Planted<C> {
 impl<C: Connection> Planted<C> {
     /// Plants a fault in an engine.
     pub fn new(engine: C, fault: Fault) -> Self {
-        Self { engine, fault, queries: 0, rows: 0, upserted: false }
+        Self { engine, fault, queries: 0, changes: 0, rows: 0, upserted: false }
     }
 
     /// The text that the engine gets. Experiments and probes are on other tables.
@@ -164,6 +169,7 @@ impl<C: Connection> Planted<C> {
             | Fault::GarbageBytes
             | Fault::WrongCase
             | Fault::LostChange
+            | Fault::AnyNumber
             | Fault::StaleIndex
             | Fault::HalfDone
             | Fault::MissedAction
@@ -231,6 +237,7 @@ impl<C: Connection> Connection for Planted<C> {
             Fault::None
             | Fault::Picky
             | Fault::LostChange
+            | Fault::AnyNumber
             | Fault::HalfDone
             | Fault::MissedAction
             | Fault::MissedTrigger
@@ -302,7 +309,13 @@ impl<C: Connection> Connection for Planted<C> {
             _ => {}
         }
         let changed = self.engine.change(&self.misread(sql));
+        self.changes += 1;
         match self.fault {
+            Fault::AnyNumber if !sql.starts_with("INSERT") && sql.contains("(SELECT ") => self.attempt(&[&format!(
+                "UPDATE t1 SET c0 = {} WHERE rowid = (SELECT MAX(rowid) FROM t1) \
+                 AND NOT EXISTS (SELECT 1 FROM sqlite_master WHERE sql LIKE '%REFERENCES%')",
+                self.changes
+            )]),
             Fault::MissedAction if !sql.contains(" t2") => self.attempt(&[
                 "PRAGMA defer_foreign_keys = ON",
                 "UPDATE t2 SET c1 = (SELECT b.c1 FROM planted AS b WHERE b.r = t2.rowid) WHERE t2.rowid = \

@@ -78,6 +78,9 @@ const TABLE_SNIPPET_PERCENT: u32 = 50;
 /// In how many of a hundred tables that may be spread over parts they are.
 const PARTITIONED_PERCENT: u32 = 20;
 
+/// In how many of a hundred databases one table has many rows.
+const MANY_ROWS_PERCENT: u32 = 4;
+
 /// In how many of a hundred tables an extra column comes when there are rows.
 const LATER_PERCENT: u32 = 15;
 
@@ -182,6 +185,8 @@ struct Builder<'a> {
     virtual_: Vec<bool>,
     /// For each table the statement that adds its last column, if that comes when it has rows already.
     later: Vec<Option<String>>,
+    /// Whether the next table with rows is to have many.
+    grows: bool,
     /// Tables that have a column more, which no case knows.
     altered: BTreeSet<usize>,
     indexes: Vec<IndexInfo>,
@@ -200,6 +205,7 @@ impl<'a> Builder<'a> {
             tables: Vec::new(),
             virtual_: Vec::new(),
             later: Vec::new(),
+            grows: chance(rng, MANY_ROWS_PERCENT),
             altered: BTreeSet::new(),
             indexes: Vec::new(),
             generated: Vec::new(),
@@ -536,7 +542,22 @@ impl<'a> Builder<'a> {
             self.statements.push(alters);
         }
         write(self, &rows[before..], columns);
+        if self.grows && !rows.is_empty() && self.is_schema_table(relation) && !self.virtual_[relation] {
+            self.grows = false;
+            self.grow(relation, rows.len());
+        }
         rows.into_iter().map(|(class, _)| class).collect()
+    }
+
+    /// Inserts the rows that a table has again and again. Rows that keys do not let in twice stay alone.
+    fn grow(&mut self, relation: usize, rows: usize) {
+        let (profile, info) = (&self.capabilities.profile, &self.tables[relation]);
+        let columns: Vec<&str> = self.given(relation).iter().map(|c| &*info.columns[*c].name).collect();
+        let columns = columns.join(", ");
+        let from = format!("{0}({columns}) SELECT {columns} FROM {0}", info.name);
+        let statement = profile.inserts.first().map_or("INSERT INTO #R", String::as_str).replace("#R", &from);
+        let doublings = profile.many_rows.div_ceil(rows).next_power_of_two().ilog2();
+        self.statements.extend((0..doublings).map(|_| statement.clone()));
     }
 
     /// Positions of the columns that rows give a value.

@@ -27,6 +27,7 @@ use crate::sql::types::{SqlType, Value};
 use crate::triage::finding::FindingKind;
 use rand::seq::SliceRandom as _;
 use serde::{Deserialize, Serialize};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
@@ -261,9 +262,11 @@ impl Session {
             }
             refused.map_or(Ok(()), Err)
         };
+        let accepted = OnceCell::new();
         let setting = || Setting {
             capabilities: capabilities.clone(),
             catalogue: &of_catalogue,
+            accepted: &accepted,
             brought: !choice.source.catalogue.is_empty(),
             assumed,
             patterns: &choice.classes,

@@ -19,7 +19,9 @@ use crate::generate::Capabilities;
 use crate::program::{Assumption, Program, Step};
 use crate::rng::Rng;
 use crate::sql::snippet::Snippet;
+pub use caq::Accepted;
 use rand::RngExt as _;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -221,6 +223,8 @@ pub struct Setting<'a> {
     pub capabilities: Arc<Capabilities>,
     /// The classes of the catalogue whose names were asked for.
     pub catalogue: &'a [OracleClass],
+    /// What of these the target takes, once it is known.
+    pub accepted: &'a OnceCell<Accepted>,
     /// Whether the user brought them: then nothing else is checked unless it is asked for.
     pub brought: bool,
     /// Whether members of theirs without a proof are used.
@@ -245,6 +249,7 @@ fn test_setting(dialect: &str, more: impl FnOnce(&mut Capabilities)) -> Setting<
     Setting {
         capabilities: Arc::new(capabilities),
         catalogue: &[],
+        accepted: Box::leak(Box::default()),
         brought: false,
         assumed: false,
         patterns: &[],

@@ -10,6 +10,7 @@ use crate::oracle::consistency::{self, Consistency};
 use crate::program::Step;
 use crate::rng::stream;
 use serde::Serialize;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// What became of the snippets.
@@ -45,6 +46,7 @@ pub(super) fn survey(dbms: &str, seed: u64, common: &Common) -> anyhow::Result<S
     let setting = Setting {
         capabilities,
         catalogue: &[],
+        accepted: &OnceCell::new(),
         brought: false,
         assumed: false,
         patterns: &[],

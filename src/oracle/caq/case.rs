@@ -155,6 +155,7 @@ impl<'a> Case<'a> for CaqCase<'a> {
                 }
             }
             let members = vec![*one, *other];
+            let class = Arc::new(class);
             let class = Arc::new(UsableClass { class, members, assumed: Vec::new(), candidates: Vec::new() });
             let case = Self { on: self.on, class, fills, members: self.members.clone() };
             Some(Reworded { case: Rc::new(case), question, guarantees })

@@ -55,7 +55,7 @@ const SNIPPET_ATTEMPTS: usize = 4;
 
 /// A class, with what of it can be used on the target.
 struct UsableClass {
-    class: OracleClass,
+    class: Arc<OracleClass>,
     /// Positions of the members that are equivalent and that the target accepts.
     members: Vec<usize>,
     /// Positions of those among them whose equivalence is not proven.
@@ -77,18 +77,42 @@ pub struct CaqOracle {
 }
 
 impl CaqOracle {
+    /// The classes that can run on a target, with the snippets that may fill their placeholders.
+    pub(super) fn new(setting: Setting, accepts: Accepts) -> Self {
+        let Accepted { classes, unused } = setting.accepted.get_or_init(|| Accepted::new(&setting, accepts));
+        let Setting { capabilities, snippet_percent, may_fail_percent, .. } = setting;
+        let usable = |(class, members, assumed): &(Arc<OracleClass>, Vec<usize>, Vec<usize>)| {
+            let candidates = (0..class.names.placeholders.len()).map(|p| candidates(class, p, &capabilities)).collect();
+            let (class, members, assumed) = (class.clone(), members.clone(), assumed.clone());
+            Arc::new(UsableClass { class, members, assumed, candidates })
+        };
+        let classes = classes.iter().map(usable).collect();
+        Self { capabilities, classes, snippet_percent, may_fail_percent, unused: unused.clone() }
+    }
+}
+
+/// What of the catalogue a target takes, which several oracles want to know.
+#[derive(Debug, Default)]
+pub struct Accepted {
+    /// Classes, with the positions of the members that are equivalent and that the target accepts, and of those among them whose
+    /// equivalence is not proven.
+    classes: Vec<(Arc<OracleClass>, Vec<usize>, Vec<usize>)>,
+    /// Classes and members that are not used, and why.
+    unused: BTreeMap<String, String>,
+}
+
+impl Accepted {
     /// Selects the classes that can run on a target: written for its dialect, with assumptions it guarantees, and at
     /// least two members that are equivalent there and that `accepts` (a database's statements and a query) takes.
     /// Members without a proof are used only if `assumed` says so.
-    pub(super) fn new(setting: Setting, accepts: Accepts) -> Self {
-        let Setting { capabilities, catalogue, assumed, snippet_percent, may_fail_percent, .. } = setting;
-        let classes = catalogue.to_vec();
+    fn new(setting: &Setting, accepts: Accepts) -> Self {
+        let Setting { capabilities, catalogue, assumed, .. } = setting;
         let profile = capabilities.profile.clone();
         let mut unused = BTreeMap::new();
         let mut usable = Vec::new();
         // Those on the same tables one after the other, so that these are made once.
-        let mut classes: Vec<(usize, OracleClass)> = classes.into_iter().enumerate().collect();
-        classes.sort_by_cached_key(|(_, class)| trial_tables(class, &capabilities, 0).0);
+        let mut classes: Vec<(usize, OracleClass)> = catalogue.iter().cloned().enumerate().collect();
+        classes.sort_by_cached_key(|(_, class)| trial_tables(class, capabilities, 0).0);
         for (place, mut class) in classes {
             if !class.dialects.is_empty() && !class.dialects.iter().any(|dialect| profile.speaks(dialect)) {
                 unused.insert(class.name, format!("written for {}", class.dialects.join(", ")));
@@ -104,14 +128,14 @@ impl CaqOracle {
                 continue;
             }
             let Selection { members: equivalent, mut assumed, off, .. } =
-                class.select(&guarantees, &profile.name, assumed);
+                class.select(&guarantees, &profile.name, *assumed);
             if equivalent.len() < 2 {
                 let why = off.into_iter().next().map(|(_, why)| why).unwrap_or_default();
                 unused.insert(class.name, why);
                 continue;
             }
             name_types(&mut class, &profile);
-            let (members, refused) = accepted_members(&class, &equivalent, &capabilities, accepts);
+            let (members, refused) = accepted_members(&class, &equivalent, capabilities, accepts);
             let first = refused.first().map(|(at, why)| format!("; member {}: {why}", at + 1)).unwrap_or_default();
             for (at, why) in off.into_iter().chain(refused) {
                 unused.insert(format!("{} member {}", class.name, at + 1), why);
@@ -121,13 +145,10 @@ impl CaqOracle {
                 continue;
             }
             assumed.retain(|at| members.contains(at));
-            let candidates =
-                (0..class.names.placeholders.len()).map(|p| candidates(&class, p, &capabilities)).collect();
-            usable.push((place, UsableClass { class, members, assumed, candidates }));
+            usable.push((place, (Arc::new(class), members, assumed)));
         }
         usable.sort_by_key(|(place, _)| *place);
-        let classes = usable.into_iter().map(|(_, class)| Arc::new(class)).collect();
-        Self { capabilities, classes, snippet_percent, may_fail_percent, unused }
+        Self { classes: usable.into_iter().map(|(_, class)| class).collect(), unused }
     }
 }
 
@@ -277,7 +298,7 @@ impl CaqOracle {
         let candidates =
             (0..class.names.placeholders.len()).map(|p| candidates(&class, p, &self.capabilities)).collect();
         let members = (0..class.members.len()).collect();
-        self.on(Arc::new(UsableClass { class, members, assumed: Vec::new(), candidates }), rng)
+        self.on(Arc::new(UsableClass { class: Arc::new(class), members, assumed: Vec::new(), candidates }), rng)
     }
 
     fn on(&self, class: Arc<UsableClass>, rng: &mut Rng) -> CaqDatabase<'_> {
@@ -287,7 +308,7 @@ impl CaqOracle {
 
     /// The classes that run on the target, with the positions of the members that do.
     pub(super) fn usable(&self) -> impl Iterator<Item = (&OracleClass, &[usize])> {
-        self.classes.iter().map(|class| (&class.class, class.members.as_slice()))
+        self.classes.iter().map(|class| (&*class.class, class.members.as_slice()))
     }
 }
 
