@@ -118,7 +118,8 @@ pub struct Profile {
     /// The statement that drops it again.
     #[serde(default = "dropped_column")]
     pub dropped_column: String,
-    /// How many rows are many.
+    /// How many rows are many; without it no table has many.
+    #[serde(default)]
     pub many_rows: usize,
     /// The option of tables that hold every column to its declared type.
     #[serde(default)]

@@ -21,6 +21,7 @@ use crate::program::{Check, Step, Text};
 use crate::sql::lex::{Token, tokens};
 use crate::sql::profile::{Profile, Switch};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What was seen of what a finding hangs on.
@@ -142,6 +143,7 @@ impl Laboratory<'_> {
         // With what they were filled with, so that each can be looked at by itself.
         let settled = settled(self.profile, &steps, &plain);
         let (mut cures, mut judge) = (Vec::new(), None);
+        let mut resets: HashMap<Vec<String>, bool> = HashMap::new();
         // Those that turn off one thing come first: they say more.
         let mut switches = self.switches.clone();
         switches.sort_by_key(|switch| EVERYTHING.contains(&switch.name.as_str()));
@@ -149,7 +151,14 @@ impl Laboratory<'_> {
             if self.run_under(&finding.statements, &steps, &switch, &checks).0 != Verdict::Holds {
                 continue;
             }
-            cures.push(switch.name.clone());
+            // What only puts back a setting of the finding's own tells who is wrong, but is not what goes wrong.
+            let only_resets = *resets.entry(switch.off.clone()).or_insert_with(|| {
+                let statements = [&finding.statements[..], &switch.off].concat();
+                !switch.off.is_empty() && self.run(&statements, &steps, &checks).0 == Verdict::Holds
+            });
+            if !only_resets {
+                cures.push(switch.name.clone());
+            }
             if judge.is_none() {
                 let (_, results) = self.run_under(&finding.statements, &settled, &switch, &[]);
                 let changed = changed(&settled, &plain, &results);
@@ -294,9 +303,19 @@ impl Laboratory<'_> {
         let step = core.queries.pop()?.step;
         let right = self.right(&statements, &step, judge)?;
         let mut switches = Vec::new();
+        let mut resets: HashMap<Vec<String>, bool> = HashMap::new();
         for switch in self.switches.clone() {
             let switched = under(std::slice::from_ref(&step), &switch);
-            if self.rows(&statements, &switched[0]).is_some_and(|rows| compare(&rows, &right) == Comparison::Equal) {
+            let is_right =
+                |rows: Option<Vec<Row>>| rows.is_some_and(|rows| compare(&rows, &right) == Comparison::Equal);
+            if !is_right(self.rows(&statements, &switched[0])) {
+                continue;
+            }
+            let only_resets = *resets.entry(switch.off.clone()).or_insert_with(|| {
+                let statements = [&statements[..], &switch.off].concat();
+                !switch.off.is_empty() && is_right(self.rows(&statements, &step))
+            });
+            if !only_resets {
                 switches.push(switch.name.clone());
             }
         }
@@ -460,6 +479,43 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue;
+    use crate::config::STATEMENT_LIMITS;
+    use crate::dbms::sqlite::Sqlite;
+    use crate::program::Relation;
+    use crate::triage::finding::FindingKind;
+    use crate::triage::finding::tests::finding;
+
+    #[test]
+    fn a_switch_that_only_puts_back_what_the_finding_set_is_no_cure() {
+        let mut one = finding();
+        one.kind = FindingKind::WrongResult;
+        // The second query is another one with this setting, which stands for a bug that shows with it only.
+        one.statements = vec!["PRAGMA case_sensitive_like = ON".to_owned(), "CREATE TABLE t(a)".to_owned()];
+        let queries = ["SELECT 1", "SELECT 'a' LIKE 'A'"];
+        one.queries = queries.map(|sql| FindingQuery::from(Step::query(sql))).into();
+        one.checks = Some(vec![Check { relation: Relation::EqualBag, steps: vec![0, 1] }]);
+        let switch = |name: &str, on: &str, off: &str| {
+            let (on, off) = (vec![on.to_owned()], vec![off.to_owned()]);
+            Arc::new(Switch { name: name.to_owned(), on, off, ..Switch::default() })
+        };
+        let (like_off, other) = ("PRAGMA case_sensitive_like = OFF", "PRAGMA cache_size = 100");
+        let profile = catalogue::profile("sqlite").expect("shipped");
+        let mut connection = Sqlite::linked(STATEMENT_LIMITS).expect("linked");
+        let mut laboratory = Laboratory {
+            connection: &mut connection,
+            profile: &profile,
+            reference: None,
+            switches: vec![
+                switch("replaces the setting", like_off, like_off),
+                switch("resets it afterwards", other, like_off),
+                switch("cures", like_off, other),
+                switch("does not", other, other),
+            ],
+            tick: &mut || true,
+        };
+        assert_eq!(laboratory.examine(&one).0, ["cures"]);
+    }
 
     #[test]
     fn what_a_statement_changes_is_a_query() {

@@ -7,6 +7,7 @@
 use super::cause::{EVERYTHING, Fixed};
 use super::features::features;
 use super::finding::{Finding, FindingKind};
+use super::shape::plain;
 use crate::sql::lex::{Token, tokens};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -181,19 +182,28 @@ pub struct Traits {
     needs: BTreeSet<String>,
     /// All that it needs.
     all: BTreeSet<String>,
+    /// The query of the core, as [`plain`] has it.
+    text: String,
 }
+
+/// Bytes that a condition must have to tell a bug from others.
+const CONDITION_MIN: usize = 40;
 
 impl Traits {
     /// Whether two findings that one version fixed are likely of one bug, although a fingerprint tells them apart. Of one of
     /// them less could be taken away, or a switch cures one of them only by turning off what came before the bug:
     ///
     /// * a switch cures both, and one needs what the other needs, and joins, groups or the like besides, or
-    /// * no switch cures the one, and both need the same.
+    /// * no switch cures the one, and both need the same, or
+    /// * one needs all that the other needs, and the other's condition, which has a subquery, stands in it.
     ///
     /// The more versions were tried, the more this says.
     pub fn alike(&self, other: &Self) -> bool {
         if (self.kind, &self.fixed) != (other.kind, &other.fixed) {
             return false;
+        }
+        if self.has_condition_of(other) || other.has_condition_of(self) {
+            return true;
         }
         if self.switches.is_empty() != other.switches.is_empty() {
             return !self.needs.is_empty() && self.needs == other.needs;
@@ -207,6 +217,13 @@ impl Traits {
         says_something
             && !self.switches.is_disjoint(&other.switches)
             && (either(&self.needs, &other.needs) || either(&self.all, &other.all))
+    }
+
+    /// Whether the condition of another one stands in this one, which needs all that the other needs.
+    fn has_condition_of(&self, other: &Self) -> bool {
+        let condition = other.text.split_once(" where ").map(|(_, condition)| condition);
+        let tells = |condition: &&str| condition.len() >= CONDITION_MIN && condition.contains("(select ");
+        other.all.is_subset(&self.all) && condition.filter(tells).is_some_and(|condition| self.text.contains(condition))
     }
 
     /// How many constructs it needs.
@@ -236,7 +253,9 @@ impl Finding {
         let all = all.into_iter().collect();
         let switches =
             self.switches().into_iter().filter(|name| !EVERYTHING.contains(name)).map(str::to_owned).collect();
-        Some(Traits { kind: self.kind, fixed, switches, needs, all })
+        let core = self.cause.core.as_ref()?;
+        let text = plain(core.statements.iter().map(String::as_str), &core.sql);
+        Some(Traits { kind: self.kind, fixed, switches, needs, all, text })
     }
 
     /// What it has in common with other findings of the same bug.

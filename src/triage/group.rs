@@ -312,6 +312,18 @@ mod tests {
             });
             (PathBuf::from(name), one)
         };
+        let asking = |(path, mut one): (PathBuf, Finding), column: &str, value: u8| {
+            if let Some(core) = &mut one.cause.core {
+                core.statements = vec!["CREATE TABLE t1(c0 INT, c1 INT)".to_owned()];
+                core.sql = format!(
+                    "SELECT {column} FROM t1 WHERE EXISTS (SELECT {column} FROM t1 WHERE {value} INTERSECT SELECT {column})"
+                );
+                if value > 1 {
+                    core.sql = format!("SELECT s.w FROM ({} GROUP BY t1.c0) AS s", core.sql);
+                }
+            }
+            (path, one)
+        };
         let (flat, other) = (&["flattener-off"][..], &["flattener-off", "push-down-off"][..]);
         let all = [
             one("a", Some("2"), flat, &["left join"]),
@@ -329,11 +341,18 @@ mod tests {
             one("nothing by a switch", Some("2"), flat, &[]),
             one("still there", Some(""), flat, &["intersect"]),
             one("there too", Some(""), flat, &["group by", "intersect"]),
+            asking(
+                one("in a join", Some("2"), &["join-off"], &["aggregate", "exists", "intersect", "union"]),
+                "t1.c1",
+                7,
+            ),
+            asking(one("alone", Some("2"), &["exists-off"], &["exists", "intersect"]), "t1.c0", 1),
         ];
         let mut found: Vec<_> = grouped(&all, &Decisions::default(), &[]).into_iter().map(|(ids, _)| ids).collect();
         found.sort();
-        let expected: [&[&str]; 11] = [
+        let expected: [&[&str]; 12] = [
             &["a", "b", "c"],
+            &["alone", "in a join"],
             &["d", "e"],
             &["needs nothing"],
             &["not tried", "of another version"],

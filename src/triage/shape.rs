@@ -76,6 +76,28 @@ pub fn shape<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     lines.join("; ")
 }
 
+/// A query in which every name that statements before it or it itself define is `x`, also behind the name of its table, and
+/// every value is `0`.
+pub fn plain<'a>(before: impl Iterator<Item = &'a str>, query: &'a str) -> String {
+    let shape = shape(before.chain([query]));
+    let query = shape.rsplit("; ").next().unwrap_or_default();
+    let is_name = |word: &str| word.strip_prefix('x').is_some_and(|at| at.bytes().all(|byte| byte.is_ascii_digit()));
+    let mut plain = String::new();
+    for token in tokens(query).unwrap_or_default() {
+        match token {
+            Token::Word(word) if is_name(word) => {
+                if plain.ends_with("x.") {
+                    plain.truncate(plain.len() - "x.".len());
+                }
+                plain.push('x');
+            }
+            Token::Word("null" | "true" | "false") | Token::Literal(_) => plain.push('0'),
+            other => plain.push_str(&other.text()),
+        }
+    }
+    plain
+}
+
 /// Where the columns of a table or view that is created are listed: in parentheses behind its name.
 fn columns_at(dense: &[&Token]) -> Option<usize> {
     let starts = dense.first().is_some_and(|token| token.is_word("create"));
@@ -138,6 +160,18 @@ fn named(all: &[Token]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_plain_query_has_one_name_and_one_value() {
+        let is = |query: &str, expected: &str| {
+            assert_eq!(plain(["CREATE TABLE t1(c0 INT, c1 TEXT)"].into_iter(), query), expected);
+        };
+        is(
+            "SELECT t1.c0 FROM t1 WHERE EXISTS (SELECT s.c1 FROM t1 AS s WHERE NULL INTERSECT SELECT 'A')",
+            "select x from x where exists (select x from x as x where 0 intersect select 0)",
+        );
+        is("SELECT c0 + 1.5 FROM t1 WHERE xor(c1, -1)", "select x + 0 from x where xor(x, -0)");
+    }
 
     #[test]
     fn cases_that_differ_in_names_and_values_have_one_shape() {
