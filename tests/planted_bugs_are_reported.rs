@@ -88,7 +88,7 @@ fn members_become_simpler_where_the_prover_agrees() {
     let case: serde_json::Value = serde_json::from_str(&case).expect("JSON");
     let texts: Vec<&str> = (0..2).filter_map(|at| case["queries"][at]["sql"].as_str()).collect();
     // One column, no conjunction, one branch; a query that begins with WITH does not have the fault.
-    let plain = |text: &&str| !["AND", "UNION", ".c0, t1.c1"].iter().any(|part| text.contains(part));
+    let plain = |text: &&str| !["AND", "UNION", "c1 FROM"].iter().any(|part| text.contains(part));
     assert!(texts.len() == 2 && texts.iter().all(plain), "{texts:#?}\n{case:#}");
     let report = std::fs::read_to_string(dir.join("report.md")).expect("report.md");
     assert!(report.contains("the prover has shown"), "{report}");
