@@ -135,6 +135,10 @@ pub fn group(
         let Some(into) = together.iter().find_map(|id| keys.get(id.as_str()).cloned()) else { continue };
         keys.values_mut().filter(|key| of_these.contains(*key)).for_each(|key| key.clone_from(&into));
     }
+    let why = |finding: &Finding| reason(bugs, engine, finding, today);
+    let reasons: BTreeMap<&str, Option<String>> =
+        findings.iter().map(|(_, finding)| (finding.id.as_str(), why(finding))).collect();
+    of_one_entry(&reasons, decisions, &mut keys);
     let mut groups: BTreeMap<&str, Vec<&(PathBuf, Finding)>> = BTreeMap::new();
     for one in findings {
         groups.entry(keys[one.1.id.as_str()].as_str()).or_default().push(one);
@@ -145,7 +149,7 @@ pub fn group(
         let fingerprint = smallest.fingerprint();
         let days: BTreeSet<String> = all.iter().filter_map(|(dir, _)| dated(dir)).collect();
         // One finding that no entry covers is news.
-        let reasons: Option<Vec<_>> = all.iter().map(|(_, finding)| reason(bugs, engine, finding, today)).collect();
+        let reasons: Option<Vec<_>> = all.iter().map(|(_, finding)| reasons[finding.id.as_str()].clone()).collect();
         Bug {
             id: id.to_owned(),
             kind: fingerprint.kind.clone(),
@@ -218,6 +222,33 @@ fn brought_together<'a>(
         for key in keys.values_mut().chain(all.iter_mut().map(|(_, key)| key)).filter(|key| **key == from) {
             key.clone_from(&into);
         }
+    }
+}
+
+/// Brings bugs together of which one and the same entry of a list covers every finding: an entry is one bug, by whoever wrote
+/// it. The bug is that of most findings. `reasons` has the entry of a finding.
+fn of_one_entry<'a>(
+    reasons: &BTreeMap<&'a str, Option<String>>,
+    decisions: &Decisions,
+    keys: &mut BTreeMap<&'a str, String>,
+) {
+    let mut entries: BTreeMap<String, (BTreeSet<&Option<String>>, usize)> = BTreeMap::new();
+    for (finding, key) in keys.iter() {
+        let (entry, findings) = entries.entry(key.clone()).or_default();
+        // What somebody split off stays alone, as what no entry covers does.
+        entry.insert(if decisions.split.contains(*finding) { &None } else { &reasons[finding] });
+        *findings += 1;
+    }
+    let mut bugs: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
+    for (key, (entry, findings)) in &entries {
+        if let (1, Some(Some(entry))) = (entry.len(), entry.first()) {
+            bugs.entry(entry).or_default().push((*findings, key));
+        }
+    }
+    for of_entry in bugs.values() {
+        let Some((_, into)) = of_entry.iter().max() else { continue };
+        let of_entry: BTreeSet<&str> = of_entry.iter().map(|(_, key)| *key).collect();
+        keys.values_mut().filter(|key| of_entry.contains(key.as_str())).for_each(|key| *key = (*into).to_owned());
     }
 }
 
@@ -375,5 +406,28 @@ mod tests {
         let known = grouped(&all, &Decisions::default(), &[entry("a"), entry("c")]);
         let known: Vec<_> = known.into_iter().filter(|(_, known)| *known).map(|(classes, _)| classes).collect();
         assert_eq!(known, [["c"]]);
+    }
+
+    #[test]
+    fn what_one_entry_covers_is_one_bug() {
+        let all = four();
+        let entry = |class: &str, reason: &str| KnownBug {
+            reason: reason.to_owned(),
+            class: Some(class.to_owned()),
+            ..KnownBug::default()
+        };
+        let of = |decisions: &Decisions, known: &[KnownBug], expected: &[(&[&str], bool)]| {
+            let mut found = grouped(&all, decisions, known);
+            found.sort();
+            let owned = |classes: &[&str]| classes.iter().map(|class| (*class).to_owned()).collect::<Vec<_>>();
+            let expected: Vec<_> = expected.iter().map(|(classes, known)| (owned(classes), *known)).collect();
+            assert_eq!(found, expected);
+        };
+        let mut decisions = Decisions::default();
+        of(&decisions, &[entry("c | d", "r")], &[(&["a", "b"], false), (&["c", "d"], true)]);
+        of(&decisions, &[entry("c", "r"), entry("d", "s")], &[(&["a", "b"], false), (&["c"], true), (&["d"], true)]);
+        of(&decisions, &[entry("a | c", "r")], &[(&["a", "b"], false), (&["c"], true), (&["d"], false)]);
+        decisions.split(&all[2].1.id);
+        of(&decisions, &[entry("a | b | c | d", "r")], &[(&["a", "b", "d"], true), (&["c"], true)]);
     }
 }

@@ -35,14 +35,16 @@ const NO_NAMES: [&str; 22] = [
 ];
 
 /// Texts in which every name that they define is `x`, a number by the order of its first use, and every number and string a
-/// placeholder. Statements that only fill tables are one.
+/// placeholder. Statements that only fill tables with values are one.
 pub fn shape<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let texts: Vec<Vec<Token>> = texts.filter_map(|text| tokens(text).ok()).collect();
     let names: BTreeSet<String> = texts.iter().flat_map(|all| named(all)).collect();
     let mut numbered: Vec<String> = Vec::new();
     let mut lines: Vec<String> = Vec::new();
     for all in &texts {
-        let is_fill = all.first().is_some_and(|t| t.is_word("insert") || t.is_word("replace"));
+        let has = |word: &str| all.iter().any(|token| token.is_word(word));
+        let is_fill =
+            all.first().is_some_and(|t| t.is_word("insert") || t.is_word("replace")) && has("values") && !has("select");
         let mut line = String::new();
         for token in all {
             match token {
@@ -194,6 +196,8 @@ mod tests {
         );
         assert_eq!(shape(&other).replace("x1 text", "x1 int"), shape(&one));
         assert_ne!(shape(&one[..3]), shape(&one));
+        let query = ["CREATE TABLE t(a INT)", "INSERT INTO t(a) SELECT abs(a) FROM t WHERE a > 5"];
+        assert_eq!(shape(&query), "create table x0(x1 int); insert into x0(x1) select abs(x1) from x0 where x1 > 0");
     }
 
     #[test]
