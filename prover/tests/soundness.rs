@@ -558,3 +558,27 @@ fn expressions_written_in_two_ways_are_two_keys_of_grouping_sets() {
     let columns = "SELECT a, d, COUNT(*) FROM t GROUP BY GROUPING SETS ((a, d), (a))";
     assert!(proven(schema, columns, &columns.replace("(a, d), (a)", "(t.a, t.d), (t.a)")));
 }
+
+#[test]
+fn frames_and_recursions_that_differ_are_told_apart() {
+    for line in include_str!("pairs/windows-and-recursion.jsonl").lines() {
+        let pair: serde_json::Value = serde_json::from_str(line).expect(line);
+        let text = |name: &str| pair[name].as_str().expect(name);
+        if text("expected") == "neq" {
+            never_proven(text("schema"), text("q1"), text("q2"));
+        }
+    }
+}
+
+#[test]
+fn a_frame_of_rows_that_tie_means_nothing() {
+    let schema = "CREATE TABLE t(a INT, b INT, k INT NOT NULL PRIMARY KEY)";
+    let over = |order: &str| {
+        format!("SELECT a, SUM(b) OVER (ORDER BY {order} ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t")
+    };
+    never_proven(schema, &over("a"), &over("a"));
+    assert!(proven(schema, &over("k"), &over("k")));
+    never_proven(schema, &over("a"), &over("a, k"));
+    let union = "SELECT SUM(x.b) OVER (ORDER BY x.k ROWS UNBOUNDED PRECEDING) FROM (SELECT b, k FROM t UNION ALL SELECT b, k FROM t) AS x";
+    never_proven(schema, union, union);
+}

@@ -528,7 +528,15 @@ placeholders = { p1 = "Expr(t2: INT)", q1 = "Expr(t1: BOOLEAN)", v1 = "Table(c0 
             ("SELECT t1.c0 FROM t1 WHERE", vec!["does not parse", "Expected"]),
             ("SELECT * FROM t3", vec!["no table t3"]),
             ("SELECT a.c0 FROM t1 AS t2, t2 AS a", vec!["already the name of a table"]),
-            ("SELECT s.c0 FROM (SELECT t1.c0 FROM t1) AS s NATURAL JOIN t2", vec!["NATURAL"]),
+            (
+                "SELECT s.z FROM (SELECT t1.c0 AS z FROM t1) AS s NATURAL JOIN t2",
+                vec!["NATURAL", "without a common column"],
+            ),
+            // Further columns of a table would be compared too.
+            ("SELECT t2.c0 FROM t2 NATURAL JOIN t2 AS a", vec!["NATURAL", "with itself"]),
+            ("SELECT t2.c0 FROM t2 JOIN t2 AS a ON a.c0 = t2.c0 JOIN t1 USING (c0)", vec!["more than once"]),
+            ("SELECT t2.c0 FROM t2 JOIN t1 USING (c0) WHERE EXISTS (SELECT c0 FROM t1 AS b)", vec!["qualify c0"]),
+            ("SELECT t1.c0 FROM t2, t2 AS a JOIN t1 USING (c0)", vec!["beside a comma"]),
             ("SELECT sq1.c0 FROM t1 AS sq1", vec!["reserved"]),
             ("SELECT t1.c0 FROM t1 FETCH FIRST 1 ROWS ONLY", vec!["unsupported"]),
             ("DELETE FROM t1", vec!["expected one query"]),

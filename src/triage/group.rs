@@ -6,7 +6,7 @@
 use super::cause::Fixed;
 use super::finding::{Finding, FoundReport};
 use super::fingerprint::{Fingerprint, Traits};
-use super::known::{KnownBug, reason};
+use super::known::{KnownBug, known, reason};
 use crate::digest::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -138,7 +138,12 @@ pub fn group(
     let why = |finding: &Finding| reason(bugs, engine, finding, today);
     let reasons: BTreeMap<&str, Option<String>> =
         findings.iter().map(|(_, finding)| (finding.id.as_str(), why(finding))).collect();
-    of_one_entry(&reasons, decisions, &mut keys);
+    let entry = |finding: &Finding| {
+        let entry = known(bugs, engine, finding, today)?;
+        bugs.iter().position(|bug| std::ptr::eq(bug, entry))
+    };
+    let entries = findings.iter().map(|(_, finding)| (finding.id.as_str(), entry(finding))).collect();
+    of_one_entry(&entries, decisions, &mut keys);
     let mut groups: BTreeMap<&str, Vec<&(PathBuf, Finding)>> = BTreeMap::new();
     for one in findings {
         groups.entry(keys[one.1.id.as_str()].as_str()).or_default().push(one);
@@ -226,29 +231,29 @@ fn brought_together<'a>(
 }
 
 /// Brings bugs together of which one and the same entry of a list covers every finding: an entry is one bug, by whoever wrote
-/// it. The bug is that of most findings. `reasons` has the entry of a finding.
+/// it. The bug is that of most findings. `entries` has the place of the one that covers a finding.
 fn of_one_entry<'a>(
-    reasons: &BTreeMap<&'a str, Option<String>>,
+    entries: &BTreeMap<&'a str, Option<usize>>,
     decisions: &Decisions,
     keys: &mut BTreeMap<&'a str, String>,
 ) {
-    let mut entries: BTreeMap<String, (BTreeSet<&Option<String>>, usize)> = BTreeMap::new();
+    let mut groups: BTreeMap<String, (BTreeSet<Option<usize>>, usize)> = BTreeMap::new();
     for (finding, key) in keys.iter() {
-        let (entry, findings) = entries.entry(key.clone()).or_default();
+        let (of_group, findings) = groups.entry(key.clone()).or_default();
         // What somebody split off stays alone, as what no entry covers does.
-        entry.insert(if decisions.split.contains(*finding) { &None } else { &reasons[finding] });
+        of_group.insert(entries[finding].filter(|_| !decisions.split.contains(*finding)));
         *findings += 1;
     }
-    let mut bugs: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
-    for (key, (entry, findings)) in &entries {
-        if let (1, Some(Some(entry))) = (entry.len(), entry.first()) {
-            bugs.entry(entry).or_default().push((*findings, key));
+    let mut bugs: BTreeMap<usize, Vec<(usize, &str)>> = BTreeMap::new();
+    for (key, (of_group, findings)) in &groups {
+        if let (1, Some(Some(entry))) = (of_group.len(), of_group.first()) {
+            bugs.entry(*entry).or_default().push((*findings, key));
         }
     }
     for of_entry in bugs.values() {
         let Some((_, into)) = of_entry.iter().max() else { continue };
         let of_entry: BTreeSet<&str> = of_entry.iter().map(|(_, key)| *key).collect();
-        keys.values_mut().filter(|key| of_entry.contains(key.as_str())).for_each(|key| *key = (*into).to_owned());
+        keys.values_mut().filter(|key| of_entry.contains(key.as_str())).for_each(|key| (*into).clone_into(key));
     }
 }
 
@@ -425,7 +430,8 @@ mod tests {
         };
         let mut decisions = Decisions::default();
         of(&decisions, &[entry("c | d", "r")], &[(&["a", "b"], false), (&["c", "d"], true)]);
-        of(&decisions, &[entry("c", "r"), entry("d", "s")], &[(&["a", "b"], false), (&["c"], true), (&["d"], true)]);
+        let two = [entry("c", "r"), entry("d", "r")];
+        of(&decisions, &two, &[(&["a", "b"], false), (&["c"], true), (&["d"], true)]);
         of(&decisions, &[entry("a | c", "r")], &[(&["a", "b"], false), (&["c"], true), (&["d"], false)]);
         decisions.split(&all[2].1.id);
         of(&decisions, &[entry("a | b | c | d", "r")], &[(&["a", "b", "d"], true), (&["c"], true)]);

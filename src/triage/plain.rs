@@ -65,8 +65,8 @@ const SOURCES: [&str; 5] = ["from", "join", "lateral", "as", "materialized"];
 /// What may be left out of a query.
 pub type Change = fn(&[Token]) -> Vec<Range<usize>>;
 
-/// All of them.
-pub const CHANGES: [Change; 3] = [parentheses, aliases, qualifiers];
+/// All of them, one after another: without qualifiers more names are not used.
+pub const CHANGES: [Change; 4] = [parentheses, aliases, qualifiers, aliases];
 
 /// A query without what a change leaves out; `None` if it has nothing of it.
 pub fn plainer(sql: &str, change: Change) -> Option<String> {
@@ -123,7 +123,9 @@ fn parentheses(all: &[Token]) -> Vec<Range<usize>> {
     for (open, close, comma) in &pairs {
         let (before, after) = (open.checked_sub(1).and_then(token), token(close + 1));
         let inside = || (open + 1..*close).filter_map(token);
-        if *comma || close - open < 2 || is_any(token(open + 1), &QUERIES) || inside().any(|t| is_any(Some(t), &SETS)) {
+        let within = |at: usize| pairs.iter().any(|(start, end, _)| open < start && start < &at && at < *end);
+        let is_set = (open + 1..*close).any(|at| is_any(token(at), &SETS) && !within(at));
+        if *comma || close - open < 2 || is_any(token(open + 1), &QUERIES) || is_set {
             continue;
         }
         let around = pairs.iter().any(|(start, end, _)| start + 1 == *open && *end == close + 1);
@@ -182,6 +184,9 @@ fn aliases(all: &[Token]) -> Vec<Range<usize>> {
     let token = |at: usize| dense.get(at).map(|at| &all[*at]);
     let before = |at: usize| at.checked_sub(1).and_then(token);
     let count = |name: &str| all.iter().filter(|token| token.is_word(name)).count();
+    let given = |name: &str| {
+        (0..dense.len()).filter(|at| is_any(token(*at), &["as"]) && is_any(token(at + 1), &[name])).count()
+    };
     let qualifies = |name: &str| {
         (0..dense.len()).any(|at| is_any(token(at), &[name]) && token(at + 1) == Some(&Token::Symbol('.')))
     };
@@ -208,7 +213,7 @@ fn aliases(all: &[Token]) -> Vec<Range<usize>> {
                     _ => false,
                 };
                 let is_plain = name.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-                if count(name) == 1 && is_plain && !is_query && !hides {
+                if count(name) == given(name) && is_plain && !is_query && !hides {
                     gone.push(dense[at]..dense[at + 1] + 1);
                 }
             }
@@ -218,27 +223,83 @@ fn aliases(all: &[Token]) -> Vec<Range<usize>> {
     gone
 }
 
-/// The table's name before those of columns, in a query over one table that gives no names.
+/// A SELECT of a query: what it reads, if that is one table, and where it reads columns of it by its name.
+#[derive(Default)]
+struct Scope {
+    /// How many parentheses are around it.
+    depth: usize,
+    /// The name of its only table, when that is read.
+    table: Option<String>,
+    /// Whether a name alone may be something else than a column of its table.
+    unsure: bool,
+    /// Positions of words with a point behind them, which are not those of a SELECT within.
+    qualified: Vec<usize>,
+}
+
+/// The table's name before those of columns, in each SELECT over one table that gives no names: a name alone is first looked for
+/// in the SELECT where it stands.
 fn qualifiers(all: &[Token]) -> Vec<Range<usize>> {
     let dense = dense(all);
     let token = |at: usize| dense.get(at).map(|at| &all[*at]);
-    let count = |word: &str| all.iter().filter(|token| token.is_word(word)).count();
-    let names = (0..dense.len()).filter(|at| is_any(token(*at), &["as"])).count();
-    let Some(from) = (0..dense.len()).find(|at| is_any(token(*at), &["from"])) else { return Vec::new() };
-    let (Some(Token::Word(table)), after) = (token(from + 1), token(from + 2)) else { return Vec::new() };
-    let one = after.is_none() || is_any(after, &["where"]);
-    // There a name may be that of what is selected.
-    let by_name = count("order") + count("group") > 0;
-    if count("select") != 1 || count("from") != 1 || count("join") > 0 || names > 0 || by_name || !one {
+    let is = |at: usize, word: &str| is_any(token(at), &[word]);
+    let symbol = |at: usize, c: char| token(at) == Some(&Token::Symbol(c));
+    // A parameter of a lambda may have the name of a column.
+    if (0..dense.len()).any(|at| is(at, "lambda") || symbol(at, '-') && symbol(at + 1, '>')) {
         return Vec::new();
     }
-    let qualifies = |at: &usize| {
-        is_any(token(*at), &[table])
-            && token(at + 1) == Some(&Token::Symbol('.'))
+    let (mut open, mut done, mut depth): (Vec<Scope>, Vec<Scope>, usize) = Default::default();
+    for at in 0..dense.len() {
+        match token(at) {
+            Some(Token::Symbol('(')) => depth += 1,
+            Some(Token::Symbol(')')) => {
+                done.extend(open.pop_if(|scope| scope.depth == depth));
+                depth = depth.saturating_sub(1);
+            }
+            Some(word) if word.is_word("select") => {
+                done.extend(open.pop_if(|scope| scope.depth == depth));
+                open.push(Scope { depth, ..Scope::default() });
+            }
+            Some(Token::Word(word)) => {
+                let Some(scope) = open.last_mut() else { continue };
+                if symbol(at + 1, '.') {
+                    scope.qualified.push(at);
+                }
+                if scope.depth != depth {
+                    continue;
+                }
+                if word_is(word, &["from"]) && !at.checked_sub(1).is_some_and(|at| is(at, "distinct")) {
+                    scope.table = only_table(&token, at + 1);
+                }
+                // There a name may be that of what is selected.
+                scope.unsure |=
+                    word_is(word, &["as", "order", "group", "having", "window", "qualify", "on", "returning"])
+                        && (scope.table.is_none() || !word_is(word, &["as"]));
+            }
+            _ => {}
+        }
+    }
+    done.append(&mut open);
+    let of_table = |scope: &Scope, at: &usize| {
+        scope.table.as_deref().is_some_and(|table| is(*at, table))
             && matches!(token(at + 2), Some(Token::Word(_)))
-            && at.checked_sub(1).and_then(token) != Some(&Token::Symbol('.'))
+            && at.checked_sub(1).is_none_or(|before| !symbol(before, '.'))
+            && !symbol(at + 3, '(')
+            && !symbol(at + 3, '.')
     };
-    (0..dense.len()).filter(qualifies).map(|at| dense[at]..dense[at + 1] + 1).collect()
+    let sure = done.iter().filter(|scope| !scope.unsure);
+    let gone = sure.flat_map(|scope| scope.qualified.iter().filter(|at| of_table(scope, at)));
+    gone.map(|at| dense[*at]..dense[at + 1] + 1).collect()
+}
+
+/// The name of the table behind FROM, if there is nothing else and columns are found by it.
+fn only_table<'a>(token: &dyn Fn(usize) -> Option<&'a Token<'a>>, at: usize) -> Option<String> {
+    let Some(Token::Word(table)) = token(at) else { return None };
+    let (name, after) = match (token(at + 1), token(at + 2)) {
+        (Some(word), Some(Token::Word(name))) if word.is_word("as") => (*name, token(at + 3)),
+        (after, _) => (*table, after),
+    };
+    let ends = after.is_none_or(|after| *after == Token::Symbol(')') || is_any(Some(after), &["where", "limit"]));
+    (ends || is_any(after, &SETS)).then(|| name.to_owned())
 }
 
 #[cfg(test)]
@@ -261,6 +322,10 @@ mod tests {
             (
                 "SELECT (f(a)) IN (1), ((SELECT 1)) AS b, f((-1)) FROM t",
                 "SELECT f(a) IN (1), (SELECT 1) AS b, f(-1) FROM t",
+            ),
+            (
+                "SELECT 1 FROM t WHERE (EXISTS (SELECT 1 INTERSECT SELECT 2)) GROUP BY a",
+                "SELECT 1 FROM t WHERE EXISTS (SELECT 1 INTERSECT SELECT 2) GROUP BY a",
             ),
             ("SELECT COUNT((t.a)), f((1), (x)) FROM t", "SELECT COUNT(t.a), f(1, x) FROM t"),
             (
@@ -314,18 +379,53 @@ mod tests {
 
     #[test]
     fn the_name_of_the_only_table_goes() {
-        assert_eq!(plain("SELECT t.a, 't.a' FROM t WHERE t.b = T.a", qualifiers), "SELECT a, 't.a' FROM t WHERE b = a");
+        for (sql, expected) in [
+            ("SELECT t.a, 't.a' FROM t WHERE t.b = T.a", "SELECT a, 't.a' FROM t WHERE b = a"),
+            (
+                "SELECT t.a FROM t WHERE EXISTS (SELECT u.b FROM u WHERE u.a = t.a)",
+                "SELECT a FROM t WHERE EXISTS (SELECT b FROM u WHERE a = t.a)",
+            ),
+            (
+                "SELECT t.a FROM t WHERE t.a IN (SELECT s.b FROM t AS s INTERSECT SELECT s.c FROM t AS s LIMIT 1)",
+                "SELECT a FROM t WHERE a IN (SELECT b FROM t AS s INTERSECT SELECT c FROM t AS s LIMIT 1)",
+            ),
+            (
+                "SELECT t.a IS DISTINCT FROM (SELECT MAX(s.a) FROM t s), SUBSTR(t.b FROM 2) FROM t GROUP BY t.a",
+                "SELECT t.a IS DISTINCT FROM (SELECT MAX(s.a) FROM t s), SUBSTR(t.b FROM 2) FROM t GROUP BY t.a",
+            ),
+            (
+                "SELECT t.a FROM t JOIN u ON (SELECT COUNT(u.b) FROM u WHERE u.a IS DISTINCT FROM t.b) = 1",
+                "SELECT t.a FROM t JOIN u ON (SELECT COUNT(b) FROM u WHERE a IS DISTINCT FROM t.b) = 1",
+            ),
+        ] {
+            assert_eq!(plain(sql, qualifiers), expected);
+        }
         for sql in [
             "SELECT t.a FROM t, u",
             "SELECT t.a FROM t JOIN u ON t.a = u.a",
-            "SELECT t.a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a)",
-            "SELECT t.a AS b FROM t WHERE b",
+            "SELECT t.a AS b FROM t WHERE t.b",
             "SELECT t.a FROM s.t WHERE t.a",
             "SELECT t.a FROM t u",
+            "SELECT t.a FROM t(1) AS t",
+            "SELECT list_transform(t.b, a -> a + t.a) FROM t",
+            "SELECT list_transform(t.b, lambda a: a + t.a) FROM t",
             // What is selected is called a, too.
             "SELECT CASE WHEN t.a = 1 THEN 9 ELSE t.a END FROM t ORDER BY t.a LIMIT 1",
         ] {
             assert_eq!(plain(sql, qualifiers), sql);
         }
+    }
+
+    #[test]
+    fn names_of_tables_go_with_the_last_that_they_qualify() {
+        let mut sql =
+            "SELECT t.a FROM t WHERE EXISTS (SELECT s.a FROM t AS s WHERE NULL INTERSECT SELECT s.a FROM t AS s)"
+                .to_owned();
+        for change in CHANGES {
+            sql = plain(&sql, change);
+        }
+        assert_eq!(sql, "SELECT a FROM t WHERE EXISTS (SELECT a FROM t WHERE NULL INTERSECT SELECT a FROM t)");
+        let correlated = "SELECT a FROM t WHERE EXISTS (SELECT a FROM t AS s WHERE t.b)";
+        assert_eq!(plain(correlated, aliases), correlated);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::ir::frame::{Bound, Frame};
 use crate::ir::{AggregateFunction, ArithmeticOp, Type, Value, WindowFunction};
 
 use super::aggregate::{count, skips_null};
@@ -36,23 +37,6 @@ enum Function {
     Last,
     Nth,
     Aggregate(AggregateFunction),
-}
-
-/// Both bounds are inclusive.
-#[derive(Debug, PartialEq, Eq)]
-struct Frame {
-    /// ROWS instead of RANGE.
-    rows: bool,
-    start: Bound,
-    end: Bound,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Bound {
-    Unbounded,
-    Preceding(i64),
-    Current,
-    Following(i64),
 }
 
 impl WindowCode {
@@ -91,7 +75,7 @@ impl WindowCode {
             return Err(EvalError::Unsupported(format!("{} without arguments", window.name)));
         }
         let frame = match &window.frame {
-            Some(text) => parse_frame(text).ok_or_else(|| EvalError::Unsupported(format!("the frame {text}")))?,
+            Some(text) => Frame::parse(text).ok_or_else(|| EvalError::Unsupported(format!("the frame {text}")))?,
             None if order.is_empty() => Frame { rows: false, start: Bound::Unbounded, end: Bound::Unbounded },
             None => Frame { rows: false, start: Bound::Unbounded, end: Bound::Current },
         };
@@ -100,35 +84,6 @@ impl WindowCode {
             return Err(EvalError::Unsupported("a RANGE distance without exactly one order key".to_owned()));
         }
         Ok(Self { function, args, partition, order, frame, ty: window.ty.clone() })
-    }
-}
-
-/// `rows between 1 preceding and current row`, `range unbounded preceding`.
-fn parse_frame(text: &str) -> Option<Frame> {
-    let (unit, rest) = text.trim().split_once(' ')?;
-    let rows = match unit {
-        "rows" => true,
-        "range" => false,
-        _ => return None,
-    };
-    let (start, end) = match rest.trim().strip_prefix("between ") {
-        Some(bounds) => bounds.split_once(" and ")?,
-        None => (rest, "current row"),
-    };
-    Some(Frame { rows, start: parse_bound(start.trim(), true)?, end: parse_bound(end.trim(), false)? })
-}
-
-fn parse_bound(text: &str, start: bool) -> Option<Bound> {
-    let distance = |n: &str| n.trim().parse().ok().filter(|n: &i64| (0..=1_000_000).contains(n));
-    match text {
-        "current row" => Some(Bound::Current),
-        "unbounded preceding" => start.then_some(Bound::Unbounded),
-        "unbounded following" => (!start).then_some(Bound::Unbounded),
-        _ => match text.rsplit_once(' ')? {
-            (n, "preceding") => Some(Bound::Preceding(distance(n)?)),
-            (n, "following") => Some(Bound::Following(distance(n)?)),
-            _ => None,
-        },
     }
 }
 

@@ -5,6 +5,7 @@
 //! cannot be said here cannot be proven.
 
 mod expr;
+pub mod frame;
 mod limit;
 pub mod number;
 mod plan;

@@ -15,6 +15,7 @@ mod group;
 mod literal;
 mod names;
 mod query;
+mod recursive;
 mod scope;
 mod select;
 mod tokens;

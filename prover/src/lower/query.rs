@@ -38,11 +38,13 @@ pub(super) struct Ordered {
 pub(super) struct Cte {
     name: String,
     /// `None` while it is being read: a use is a recursion.
-    relation: Option<Relation>,
+    pub(super) relation: Option<Relation>,
     /// Whether its list begins with RECURSIVE.
     is_recursive: bool,
     /// How many scopes were in reach where it was read.
     level: usize,
+    /// How often it was used.
+    pub(super) uses: usize,
 }
 
 /// LIMIT, OFFSET and FETCH.
@@ -76,11 +78,16 @@ impl Lowerer<'_> {
     }
 
     fn ordered(&mut self, query: &ast::Query) -> Result<Ordered> {
+        self.apart(|this| this.ordered_here(query))
+    }
+
+    /// Reads a query of its own: it has its own named queries, FROM and SELECT.
+    pub(super) fn apart<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.nested(|this| {
             let block = std::mem::take(&mut this.block);
             let from_base = std::mem::replace(&mut this.from_base, this.scopes.len());
             let ctes = this.ctes.len();
-            let result = this.ordered_here(query);
+            let result = read(this);
             this.ctes.truncate(ctes);
             this.from_base = from_base;
             this.block = block;
@@ -143,7 +150,7 @@ impl Lowerer<'_> {
         // ends is a recursion. (Without, one that has only a use of itself to begin with is an error there.)
         for cte in cte_tables {
             let name = cte.alias.name.value.clone();
-            self.ctes.push(Cte { name, relation: None, is_recursive: *recursive, level });
+            self.ctes.push(Cte { name, relation: None, is_recursive: *recursive, level, uses: 0 });
         }
         for (index, cte) in cte_tables.iter().enumerate() {
             let ast::Cte { alias, query, from, materialized, closing_paren_token: _ } = cte;
@@ -158,16 +165,21 @@ impl Lowerer<'_> {
             if !recursive && !matches!(query.body.as_ref(), ast::SetExpr::SetOperation { .. }) {
                 self.ctes[first + index].name.clear();
             }
-            let mut relation = self.subquery(query)?;
+            let bounded = if *recursive { self.bounded_recursion(cte, first + index)? } else { None };
+            let mut relation = match bounded {
+                Some(relation) => relation,
+                None => self.subquery(query)?,
+            };
             let name = rename(alias, &mut relation.names)?;
-            self.ctes[first + index] = Cte { name, relation: Some(relation), is_recursive: *recursive, level };
+            self.ctes[first + index] = Cte { name, relation: Some(relation), is_recursive: *recursive, level, uses: 0 };
         }
         Ok(())
     }
 
     /// The plan of a named query, as seen from here.
     pub(super) fn cte(&mut self, name: &str) -> Result<Option<Relation>> {
-        let Some(cte) = self.ctes.iter().rev().find(|c| c.name.eq_ignore_ascii_case(name)) else { return Ok(None) };
+        let Some(cte) = self.ctes.iter_mut().rev().find(|c| c.name.eq_ignore_ascii_case(name)) else { return Ok(None) };
+        cte.uses += 1;
         let Some(relation) = &cte.relation else {
             return no(if cte.is_recursive {
                 "WITH RECURSIVE".to_owned()
@@ -184,7 +196,7 @@ impl Lowerer<'_> {
         Ok(Some(relation))
     }
 
-    fn set_expr(&mut self, body: &ast::SetExpr) -> Result<Relation> {
+    pub(super) fn set_expr(&mut self, body: &ast::SetExpr) -> Result<Relation> {
         self.nested(|this| match body {
             ast::SetExpr::Select(select) => {
                 let Ordered { relation, order: _ } = this.select(select, &[])?;

@@ -211,6 +211,57 @@ fn scopes() {
 }
 
 #[test]
+fn recursions_with_a_counter_are_unions_of_rounds() {
+    let with =
+        |base: &str, step: &str| format!("WITH RECURSIVE q(x, n) AS ({base} UNION ALL {step}) SELECT x, n FROM q");
+    let base = "SELECT a, 1 FROM r";
+    let refused = |text: &str| check(&[(text, "ERROR WITH RECURSIVE")]);
+    check(&[
+        (
+            with(base, "SELECT q.x, q.n + 1 FROM q WHERE q.n < 3").as_str(),
+            "((r | #0, 1 union all r | #0, 1 | where (#1 lt 3) | #0, 2) union all r | #0, 1 | where (#1 lt 3) | #0, 2 | where (#1 lt 3) \
+             | #0, 3) | #0, #1",
+        ),
+        (
+            with(base, "SELECT w.x, w.n + 1 FROM q AS w WHERE w.n <= 1 AND w.x > 0").as_str(),
+            "(r | #0, 1 union all r | #0, 1 | where and((#1 le 1), (#0 gt 0)) | #0, 2) | #0, #1",
+        ),
+        (
+            with(base, "SELECT s.b, q.n + 1 FROM q JOIN s ON s.a = q.x WHERE q.n < 2").as_str(),
+            "(r | #0, 1 union all (r | #0, 1 inner s on (#2 eq #0)) | where (#1 lt 2) | #3, 2) | #0, #1",
+        ),
+        (with(base, "SELECT q.x, q.n + 1 FROM q WHERE q.n < 1").as_str(), "r | #0, 1 | #0, #1"),
+    ]);
+    for step in [
+        "SELECT q.x, q.n + 1 FROM q",
+        "SELECT q.x, q.n + 2 FROM q WHERE q.n < 3",
+        "SELECT q.x, q.n + 1 FROM q WHERE q.n < 100",
+        "SELECT q.x, q.n + 1 FROM q WHERE q.n < 3 OR q.x > 0",
+        "SELECT q.x, q.n + 1 FROM q WHERE q.x < 3",
+        "SELECT q.n, q.n + 1 FROM q WHERE q.x < 3",
+        "SELECT DISTINCT q.x, q.n + 1 FROM q WHERE q.n < 3",
+        "SELECT MAX(q.x), q.n + 1 FROM q WHERE q.n < 3",
+        "SELECT q.x, q.n + 1 FROM q WHERE q.n < 3 GROUP BY q.x, q.n",
+        "SELECT q.x, q.n + 1 FROM s RIGHT JOIN q ON s.a = q.x WHERE q.n < 3",
+        "SELECT q.x, q.n + 1 FROM q RIGHT JOIN s ON s.a = q.x WHERE q.n < 3",
+        "SELECT q.x, q.n + 1 FROM q JOIN q AS w ON w.x = q.x WHERE q.n < 3",
+        "SELECT q.x, q.n + 1 FROM q WHERE q.n < 3 AND EXISTS (SELECT 1 FROM q AS w)",
+        "SELECT s.b, s.a + 1 FROM q JOIN s ON s.a = q.x WHERE s.a < 3",
+    ] {
+        refused(&with(base, step));
+    }
+    refused(
+        "WITH RECURSIVE q(x, n) AS (SELECT a, b FROM r UNION ALL SELECT q.x, q.n + 1 FROM q WHERE q.n < 3) SELECT x FROM q",
+    );
+    refused(
+        "WITH RECURSIVE q(x, n) AS (SELECT a, 1 FROM r UNION SELECT q.x, q.n + 1 FROM q WHERE q.n < 3) SELECT x FROM q",
+    );
+    refused(
+        "WITH RECURSIVE q(x, n) AS (SELECT a, 1 FROM r UNION ALL SELECT q.x, q.n + 1 FROM q WHERE q.n < 3 LIMIT 5) SELECT x FROM q",
+    );
+}
+
+#[test]
 fn groups() {
     check(&[
         ("SELECT b, COUNT(*), SUM(a) FROM r GROUP BY b", "r | group #1; countstar(); sum(#0) | #0, #1, #2"),

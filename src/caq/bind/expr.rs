@@ -70,9 +70,10 @@ impl ExprWalk<'_, '_> {
                 }
                 Ok(())
             }
-            // An output column may be named in ORDER BY; anything else could bind to an outer table, or be read as a string.
+            // An output column may be named in ORDER BY, and what a join merged has no table; anything else could bind to an outer table, or be read as a string.
             Expr::Identifier(ident)
                 if !ident.value.starts_with("__")
+                    && !self.binder.merged.contains(&ident.value.to_ascii_lowercase())
                     && !self.binder.outputs.contains(&ident.value.to_ascii_lowercase()) =>
             {
                 Err(BindError::Name { message: format!("qualify {ident} by its table"), span: ident.span })

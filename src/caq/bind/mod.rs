@@ -16,11 +16,12 @@ use crate::sql::print::{PrintError, parse_query, print_query};
 use expr::ExprWalk;
 use prover::walk::walk;
 use sqlparser::ast::{
-    Distinct, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, ObjectName, OrderBy,
-    OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor,
-    TableWithJoins,
+    Distinct, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, NamedWindowDefinition,
+    NamedWindowExpr, ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    SetExpr, TableAlias, TableFactor, TableWithJoins,
 };
 use sqlparser::tokenizer::Span;
+use std::collections::BTreeSet;
 use thiserror::Error;
 
 /// A bound member.
@@ -77,6 +78,7 @@ pub fn bind(sql: &str, names: &Names) -> Result<Bound, BindError> {
         uses: vec![false; names.placeholders.len()],
         aliases: Vec::new(),
         outputs: Vec::new(),
+        merged: Vec::new(),
     };
     binder.query(&mut query)?;
     let printed = print_query(&query)?;
@@ -96,6 +98,26 @@ struct Entry {
     padded: bool,
 }
 
+impl Entry {
+    fn has(&self, column: &str) -> bool {
+        self.columns.iter().any(|c| c.eq_ignore_ascii_case(column))
+    }
+}
+
+/// Merges columns of two sides of a join, each of which must have them once or merged.
+fn merge(left: &[Entry], right: &[Entry], columns: &[String], merged: &mut Vec<String>) -> Result<(), BindError> {
+    for column in columns {
+        let count = |side: &[Entry]| side.iter().filter(|entry| entry.has(column)).count();
+        if count(right) != 1 || count(left) != 1 && !(count(left) > 0 && merged.contains(column)) {
+            return unsupported(format!("USING or NATURAL with {column}, which one side has not or more than once"));
+        }
+        if !merged.contains(column) {
+            merged.push(column.clone());
+        }
+    }
+    Ok(())
+}
+
 struct Binder<'a> {
     names: &'a Names,
     scopes: Vec<Vec<Entry>>,
@@ -106,6 +128,8 @@ struct Binder<'a> {
     aliases: Vec<String>,
     /// Names of output columns, in lower case.
     outputs: Vec<String>,
+    /// Names of columns that NATURAL and USING merged in the present SELECT, in lower case. Only these need no table.
+    merged: Vec<String>,
 }
 
 fn unsupported<T>(what: impl Into<String>) -> Result<T, BindError> {
@@ -248,18 +272,24 @@ impl Binder<'_> {
             || !cluster_by.is_empty()
             || !distribute_by.is_empty()
             || !sort_by.is_empty()
-            || !named_window.is_empty()
             || qualify.is_some()
             || value_table_mode.is_some()
         {
-            return unsupported("a SELECT with clauses beyond FROM, WHERE, GROUP BY and HAVING");
+            return unsupported("a SELECT with clauses beyond FROM, WHERE, GROUP BY, HAVING and WINDOW");
         }
         if !matches!(distinct, None | Some(Distinct::Distinct | Distinct::All)) {
             return unsupported("DISTINCT ON");
         }
+        let from_list_is_long = from.len() > 1;
         let mut scope = Vec::new();
+        let outer = std::mem::take(&mut self.merged);
         for table in from.iter_mut() {
-            self.table_with_joins(table, &mut scope)?;
+            let merged = self.table_with_joins(table, &mut scope)?;
+            // A name that another table of the list has too would be ambiguous.
+            if !merged.is_empty() && from_list_is_long {
+                return unsupported("USING and NATURAL beside a comma");
+            }
+            self.merged = merged;
         }
         self.scopes.push(scope);
         let columns = self.projection(projection)?;
@@ -277,10 +307,18 @@ impl Binder<'_> {
         if let Some(having) = having {
             self.condition(having)?;
         }
+        for NamedWindowDefinition(_, window) in named_window {
+            let NamedWindowExpr::WindowSpec(window) = window else {
+                return unsupported("a window named after another");
+            };
+            window.partition_by.iter_mut().try_for_each(|expr| self.expr(expr))?;
+            window.order_by.iter_mut().try_for_each(|item| self.expr(&mut item.expr))?;
+        }
         if let Some(order_by) = order_by {
             self.order_by(order_by)?;
         }
         self.scopes.pop();
+        self.merged = outer;
         Ok(columns)
     }
 
@@ -291,16 +329,22 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds the FROM list, adding what it makes visible to `scope`.
-    fn table_with_joins(&mut self, table: &mut TableWithJoins, scope: &mut Vec<Entry>) -> Result<(), BindError> {
+    /// Binds the FROM list, adding what it makes visible to `scope`. Returns the names of columns that it merges.
+    fn table_with_joins(
+        &mut self,
+        table: &mut TableWithJoins,
+        scope: &mut Vec<Entry>,
+    ) -> Result<Vec<String>, BindError> {
         let start = scope.len();
-        self.factor(&mut table.relation, scope)?;
+        let mut merged = self.factor(&mut table.relation, scope)?;
         for Join { relation, global, join_operator } in &mut table.joins {
             if *global {
                 return unsupported("GLOBAL JOIN");
             }
             let right = scope.len();
-            self.factor(relation, scope)?;
+            if !self.factor(relation, scope)?.is_empty() {
+                return unsupported("USING and NATURAL on the right of a join");
+            }
             let (constraint, pads_left, pads_right) = match join_operator {
                 JoinOperator::Join(c) | JoinOperator::Inner(c) | JoinOperator::CrossJoin(c) => (c, false, false),
                 JoinOperator::Left(c) | JoinOperator::LeftOuter(c) => (c, false, true),
@@ -316,7 +360,27 @@ impl Binder<'_> {
                     self.scopes.pop();
                 }
                 JoinConstraint::None => {}
-                JoinConstraint::Using(_) | JoinConstraint::Natural => return unsupported("USING and NATURAL"),
+                JoinConstraint::Using(columns) => {
+                    let name = |column: &ObjectName| match column.0.as_slice() {
+                        [part] => part.as_ident().map(|ident| ident.value.to_ascii_lowercase()),
+                        _ => None,
+                    };
+                    let columns: Option<Vec<String>> = columns.iter().map(name).collect();
+                    let Some(columns) = columns else { return unsupported("USING of a qualified column") };
+                    merge(&scope[start..right], &scope[right..], &columns, &mut merged)?;
+                }
+                JoinConstraint::Natural => {
+                    // Tables have further columns where they are used, each with a name of its own.
+                    self.no_table_twice(&scope[start..])?;
+                    let right_has = |name: &String| scope[right..].iter().any(|e| e.has(name));
+                    let left = scope[start..right].iter().flat_map(|e| &e.columns).map(|c| c.to_ascii_lowercase());
+                    let columns: BTreeSet<String> = left.filter(right_has).collect();
+                    let columns: Vec<String> = columns.into_iter().collect();
+                    if columns.is_empty() {
+                        return unsupported("NATURAL JOIN of tables without a common column");
+                    }
+                    merge(&scope[start..right], &scope[right..], &columns, &mut merged)?;
+                }
             }
             // Engines do not agree on whether the join's left side holds the tables before the comma.
             if pads_left && start > 0 {
@@ -326,10 +390,24 @@ impl Binder<'_> {
                 entry.padded |= if at < right { pads_left } else { pads_right };
             }
         }
+        Ok(merged)
+    }
+
+    /// Refuses a NATURAL JOIN in which a table occurs twice, which would compare its further columns too, or one that
+    /// stands for any table.
+    fn no_table_twice(&self, scope: &[Entry]) -> Result<(), BindError> {
+        let tables: Vec<usize> = scope.iter().filter_map(|entry| entry.relation).collect();
+        let any = |relation: &usize| {
+            self.names.placeholders.iter().any(|p| p.kind == PlaceholderKind::Table { relation: *relation })
+        };
+        let twice = |(at, relation): (usize, &usize)| tables[..at].contains(relation);
+        if tables.iter().any(any) || tables.iter().enumerate().any(twice) {
+            return unsupported("NATURAL JOIN of a table with itself, or of a table placeholder");
+        }
         Ok(())
     }
 
-    fn factor(&mut self, factor: &mut TableFactor, scope: &mut Vec<Entry>) -> Result<(), BindError> {
+    fn factor(&mut self, factor: &mut TableFactor, scope: &mut Vec<Entry>) -> Result<Vec<String>, BindError> {
         let printed = factor.to_string();
         let entry = match factor {
             TableFactor::Table {
@@ -369,7 +447,7 @@ impl Binder<'_> {
             return unsupported(format!("two tables named {} in one FROM", entry.alias));
         }
         scope.push(entry);
-        Ok(())
+        Ok(Vec::new())
     }
 
     /// A table, table placeholder or common table expression by name.

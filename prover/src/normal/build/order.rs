@@ -1,5 +1,7 @@
 //! What depends on an order of rows, LIMIT and window functions: counts of and sums over the rows before a row.
 
+use crate::ir::frame::{Bound, Frame};
+
 use super::{
     Aggregate, AggregateFunction, Assumption, Builder, Cmp, Expr, F, Formula, Mode, Nf, Op, OrderKey, Plan, Reason,
     Scopes, Term, Type, V, WindowFunction, aggregate, determines, determines_row, make, number, simplify, subst,
@@ -197,23 +199,55 @@ impl Builder<'_> {
         Ok(result)
     }
 
-    /// A window function as an aggregate over the rows of the partition up to the current row's peers.
+    /// How many rows of a partition come before one.
+    fn position(
+        &mut self,
+        f: &WindowFunction,
+        nf: &Nf,
+        (partition, order): (&[V], &[V]),
+        scopes: &mut Scopes,
+    ) -> Result<V, Reason> {
+        let mut before = Nf::default();
+        for other in &nf.terms {
+            let mut other = subst::open(self.cx, other);
+            let (its_partition, its_order) = self.in_row(scopes, other.out.clone(), |b, s| {
+                let order = f.order.iter().map(|k| b.expr(&k.expr, s)).collect::<Result<Vec<_>, _>>()?;
+                Ok((b.exprs(&f.partition, s)?, order))
+            })?;
+            for (a, b) in its_partition.iter().zip(partition) {
+                other.restrict(&make::same(a, b));
+            }
+            let earlier = self.precedes(&its_order, order, &f.order);
+            other.restrict(&earlier);
+            before.terms.push(other);
+        }
+        Ok(self.count(before.terms.into_iter()))
+    }
+
+    /// A window function as an aggregate over the rows of its frame.
     fn window_value(&mut self, f: &WindowFunction, nf: &Nf, term: &Term, scopes: &mut Scopes) -> Result<V, Reason> {
         let unsupported = |what: &str| Reason::Unsupported(format!("window {what}"));
-        let default_frame = match f.frame.as_deref() {
-            None | Some("range between unbounded preceding and current row" | "range unbounded preceding") => true,
-            Some(
-                "rows between unbounded preceding and unbounded following"
-                | "range between unbounded preceding and unbounded following",
-            ) => false,
-            Some(other) => return Err(unsupported(&format!("frame {other}"))),
+        let frame = match f.frame.as_deref() {
+            None => Frame { rows: false, start: Bound::Unbounded, end: Bound::Current },
+            Some(text) => Frame::parse(text).ok_or_else(|| unsupported(&format!("frame {text}")))?,
         };
+        let whole = frame.start == Bound::Unbounded && frame.end == Bound::Unbounded;
+        let default_frame = frame.start == Bound::Unbounded && frame.end == Bound::Current;
+        if !frame.rows && !whole && !default_frame {
+            return Err(unsupported(&format!("frame {}", f.frame.as_deref().unwrap_or_default())));
+        }
         let here = self.in_row(scopes, term.out.clone(), |b, s| {
             let order = f.order.iter().map(|k| b.expr(&k.expr, s)).collect::<Result<Vec<_>, _>>()?;
             Ok((b.exprs(&f.partition, s)?, order))
         })?;
         let mut group = Nf::default();
         let ranking = matches!(&f.name[..], "row_number" | "rank");
+        let known = [here.0.clone(), here.1.clone()].concat();
+        let is_total = nf.terms.len() == 1 && make::is_int(&term.weight, 1) && determines(self.cx, term, &known);
+        let by_rows = frame.rows && !whole && !ranking;
+        if by_rows && !is_total {
+            return Err(Reason::NotDeterministic("a frame of ROWS over rows that tie".to_owned()));
+        }
         for other in &nf.terms {
             let mut other = subst::open(self.cx, other);
             let (partition, order, args) = self.in_row(scopes, other.out.clone(), |b, s| {
@@ -227,17 +261,35 @@ impl Builder<'_> {
                 let earlier = self.precedes(&order, &here.1, &f.order);
                 other.restrict(&earlier);
             } else if default_frame && !f.order.is_empty() {
+                // With ROWS too: no other row ties with the present one.
                 let later = self.precedes(&here.1, &order, &f.order);
                 other.restrict(&make::not(later));
+            } else if by_rows {
+                let there = self.position(f, nf, (&partition, &order), scopes)?;
+                let at = self.position(f, nf, (&here.0, &here.1), scopes)?;
+                let plus = |v: &V, n: i64| make::arith(Op::Add, v, &make::int(n), &Type::Integer);
+                let from = match frame.start {
+                    Bound::Unbounded => make::yes(),
+                    Bound::Current => make::not(self.precedes(&order, &here.1, &f.order)),
+                    Bound::Preceding(n) => make::cmp(Cmp::Le, &at, &plus(&there, n)),
+                    Bound::Following(1) => self.precedes(&here.1, &order, &f.order),
+                    Bound::Following(n) => make::cmp(Cmp::Le, &plus(&at, n), &there),
+                };
+                let to = match frame.end {
+                    Bound::Unbounded => make::yes(),
+                    Bound::Current => make::not(self.precedes(&here.1, &order, &f.order)),
+                    Bound::Preceding(1) => self.precedes(&order, &here.1, &f.order),
+                    Bound::Preceding(n) => make::cmp(Cmp::Le, &plus(&there, n), &at),
+                    Bound::Following(n) => make::cmp(Cmp::Le, &there, &plus(&at, n)),
+                };
+                other.restrict(&make::and([from, to]));
             }
             other.out = args;
             group.terms.push(other);
         }
         if ranking {
             if f.name == "row_number" {
-                let known = [here.0.clone(), here.1.clone()].concat();
-                let total = nf.terms.len() == 1 && make::is_int(&term.weight, 1) && determines(self.cx, term, &known);
-                if !total {
+                if !is_total {
                     return Err(Reason::NotDeterministic("ROW_NUMBER over rows that tie".to_owned()));
                 }
             }
