@@ -61,9 +61,24 @@ impl Lowerer<'_> {
 }
 
 fn recursion(cte: &ast::Cte) -> Option<Recursion<'_>> {
-    let ast::Query { with: None, body, order_by: None, limit_clause: None, fetch: None, .. } = &*cte.query else {
+    let ast::Query {
+        with: None,
+        body,
+        order_by: None,
+        limit_clause: None,
+        fetch: None,
+        locks,
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators,
+    } = &*cte.query
+    else {
         return None;
     };
+    if !locks.is_empty() || !pipe_operators.is_empty() {
+        return None;
+    }
     let ast::SetExpr::SetOperation { left, op: ast::SetOperator::Union, set_quantifier, right } = &**body else {
         return None;
     };

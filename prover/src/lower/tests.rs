@@ -259,6 +259,11 @@ fn recursions_with_a_counter_are_unions_of_rounds() {
     refused(
         "WITH RECURSIVE q(x, n) AS (SELECT a, 1 FROM r UNION ALL SELECT q.x, q.n + 1 FROM q WHERE q.n < 3 LIMIT 5) SELECT x FROM q",
     );
+    refused(
+        "WITH RECURSIVE q(x, n) AS (SELECT a, 1 FROM r UNION ALL SELECT q.x, q.n + 1 FROM q WHERE q.n < 3 ORDER BY 1) SELECT x FROM q",
+    );
+    let locked = with(base, "SELECT q.x, q.n + 1 FROM q WHERE q.n < 3 FOR UPDATE");
+    check(&[(&locked, "ERROR a locking clause")]);
 }
 
 #[test]
