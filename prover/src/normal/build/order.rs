@@ -288,10 +288,8 @@ impl Builder<'_> {
             group.terms.push(other);
         }
         if ranking {
-            if f.name == "row_number" {
-                if !is_total {
-                    return Err(Reason::NotDeterministic("ROW_NUMBER over rows that tie".to_owned()));
-                }
+            if f.name == "row_number" && !is_total {
+                return Err(Reason::NotDeterministic("ROW_NUMBER over rows that tie".to_owned()));
             }
             let before = self.count(group.terms.into_iter());
             return Ok(make::arith(Op::Add, &make::int(1), &before, &Type::Integer));
