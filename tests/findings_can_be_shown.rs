@@ -8,8 +8,20 @@ use std::path::PathBuf;
 
 /// A finding on an engine with a planted bug, and its directory.
 fn found(caqtus: &Caqtus, out: &str) -> (String, PathBuf) {
-    let words =
-        ["--dbms", "planted:drop-row", "--oracle", "caq", "--seed", "3", "--cases", "200", "--keep", "1", "--out", out];
+    let words = [
+        "--dbms",
+        "planted:drop-row",
+        "--oracle",
+        "caq",
+        "--seed",
+        "3",
+        "--cases",
+        "3000",
+        "--keep",
+        "1",
+        "--out",
+        out,
+    ];
     let (code, summary) = caqtus.hunt(&words);
     assert_eq!(code, 1, "{summary}");
     let found = &summary["findings"][0];

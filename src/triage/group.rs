@@ -65,7 +65,7 @@ impl Decisions {
 /// A bug: the output contract of `bugs` in `caqtus hunt --json`, and of `caqtus bug list --json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Bug {
-    /// Its identifier: the same for the same fingerprint, wherever it is found.
+    /// Its identifier: the same for the same fingerprint, wherever it is found; that of one of them if it has several.
     pub id: String,
     /// What kind of failure.
     pub kind: String,
@@ -143,7 +143,7 @@ pub fn group(
         bugs.iter().position(|bug| std::ptr::eq(bug, entry))
     };
     let entries = findings.iter().map(|(_, finding)| (finding.id.as_str(), entry(finding))).collect();
-    of_one_entry(&entries, decisions, &mut keys);
+    of_one_entry(findings, &entries, decisions, &mut keys);
     let mut groups: BTreeMap<&str, Vec<&(PathBuf, Finding)>> = BTreeMap::new();
     for one in findings {
         groups.entry(keys[one.1.id.as_str()].as_str()).or_default().push(one);
@@ -230,30 +230,38 @@ fn brought_together<'a>(
     }
 }
 
-/// Brings bugs together of which one and the same entry of a list covers every finding: an entry is one bug, by whoever wrote
-/// it. The bug is that of most findings. `entries` has the place of the one that covers a finding.
+/// Brings bugs together of which one and the same entry of a list covers every finding and that no two versions fixed: an
+/// entry is one bug, by whoever wrote it. The bug is that of most findings. `entries` has the place of the one that covers a
+/// finding.
 fn of_one_entry<'a>(
+    findings: &'a [(PathBuf, Finding)],
     entries: &BTreeMap<&'a str, Option<usize>>,
     decisions: &Decisions,
     keys: &mut BTreeMap<&'a str, String>,
 ) {
-    let mut groups: BTreeMap<String, (BTreeSet<Option<usize>>, usize)> = BTreeMap::new();
-    for (finding, key) in keys.iter() {
-        let (of_group, findings) = groups.entry(key.clone()).or_default();
-        // What somebody split off stays alone, as what no entry covers does.
-        of_group.insert(entries[finding].filter(|_| !decisions.split.contains(*finding)));
-        *findings += 1;
+    let mut groups: BTreeMap<String, Vec<&Finding>> = BTreeMap::new();
+    for (_, finding) in findings {
+        groups.entry(keys[finding.id.as_str()].clone()).or_default().push(finding);
     }
-    let mut bugs: BTreeMap<usize, Vec<(usize, &str)>> = BTreeMap::new();
-    for (key, (of_group, findings)) in &groups {
-        if let (1, Some(Some(entry))) = (of_group.len(), of_group.first()) {
-            bugs.entry(*entry).or_default().push((*findings, key));
+    // What somebody split off stays alone, as what no entry covers does.
+    let entry = |finding: &&Finding| entries[finding.id.as_str()].filter(|_| !decisions.split.contains(&finding.id));
+    let mut bugs: Vec<(usize, Option<&Fixed>, usize, String)> = Vec::new();
+    for (key, of_group) in groups {
+        let of_entries: BTreeSet<Option<usize>> = of_group.iter().map(entry).collect();
+        if let (1, Some(Some(entry))) = (of_entries.len(), of_entries.first()) {
+            let fixed = of_group.iter().find_map(|finding| finding.cause.fixed.as_ref());
+            bugs.push((*entry, fixed, of_group.len(), key));
         }
     }
-    for of_entry in bugs.values() {
-        let Some((_, into)) = of_entry.iter().max() else { continue };
-        let of_entry: BTreeSet<&str> = of_entry.iter().map(|(_, key)| *key).collect();
-        keys.values_mut().filter(|key| of_entry.contains(key.as_str())).for_each(|key| (*into).clone_into(key));
+    bugs.sort_by_key(|(entry, _, findings, _)| (*entry, std::cmp::Reverse(*findings)));
+    for at in 0..bugs.len() {
+        let (entry, fixed, _, from) = &bugs[at];
+        let is_that = |(other, by, ..): &&(usize, Option<&Fixed>, usize, String)| {
+            other == entry && (by == fixed || by.is_none() || fixed.is_none())
+        };
+        if let Some((.., into)) = bugs[..at].iter().find(is_that) {
+            keys.values_mut().filter(|key| *key == from).for_each(|key| key.clone_from(into));
+        }
     }
 }
 
@@ -430,6 +438,12 @@ mod tests {
         };
         let mut decisions = Decisions::default();
         of(&decisions, &[entry("c | d", "r")], &[(&["a", "b"], false), (&["c", "d"], true)]);
+        let mut fixed = all.clone();
+        for (at, version) in [(2, "2"), (3, "3")] {
+            let first_good = Some(version.to_owned());
+            fixed[at].1.cause.fixed = Some(Fixed { last_bad: "1".to_owned(), first_good });
+        }
+        assert_eq!(grouped(&fixed, &decisions, &[entry("c | d", "r")]).len(), 3, "two versions fixed two bugs");
         let two = [entry("c", "r"), entry("d", "r")];
         of(&decisions, &two, &[(&["a", "b"], false), (&["c"], true), (&["d"], true)]);
         of(&decisions, &[entry("a | c", "r")], &[(&["a", "b"], false), (&["c"], true), (&["d"], false)]);

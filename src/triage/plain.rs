@@ -178,6 +178,12 @@ fn is_one(tokens: &[&Token]) -> bool {
     closes == Some(tokens.len() - 1)
 }
 
+/// Whether a name stands in quotes: it may be the same as one without.
+fn any_quoted(all: &[Token]) -> bool {
+    all.iter()
+        .any(|token| matches!(token, Token::Word(word) if !word.starts_with(|c: char| c.is_alphanumeric() || c == '_')))
+}
+
 /// Names that are given and not used, of what nobody reads by a name.
 fn aliases(all: &[Token]) -> Vec<Range<usize>> {
     let dense = dense(all);
@@ -191,7 +197,7 @@ fn aliases(all: &[Token]) -> Vec<Range<usize>> {
         (0..dense.len()).any(|at| is_any(token(at), &[name]) && token(at + 1) == Some(&Token::Symbol('.')))
     };
     // Here columns are found by names that nobody writes, and there by those that they are given or not.
-    if count("natural") + count("name") + count("order") > 0 {
+    if count("natural") + count("name") + count("order") > 0 || any_quoted(all) {
         return Vec::new();
     }
     // Whether somebody reads what the parentheses around have, or the name is a type's.
@@ -243,8 +249,12 @@ fn qualifiers(all: &[Token]) -> Vec<Range<usize>> {
     let token = |at: usize| dense.get(at).map(|at| &all[*at]);
     let is = |at: usize, word: &str| is_any(token(at), &[word]);
     let symbol = |at: usize, c: char| token(at) == Some(&Token::Symbol(c));
-    // A parameter of a lambda may have the name of a column.
-    if (0..dense.len()).any(|at| is(at, "lambda") || symbol(at, '-') && symbol(at + 1, '>')) {
+    // A parameter of a lambda or a comprehension may have the name of a column, and a column that has no name gets one of
+    // its text, by which it is found here.
+    let is_special = |at: usize| {
+        ["lambda", "for", "natural", "name"].iter().any(|word| is(at, word)) || symbol(at, '-') && symbol(at + 1, '>')
+    };
+    if any_quoted(all) || (0..dense.len()).any(is_special) {
         return Vec::new();
     }
     let (mut open, mut done, mut depth): (Vec<Scope>, Vec<Scope>, usize) = Default::default();
@@ -372,6 +382,7 @@ mod tests {
             "SELECT 1 FROM t NATURAL JOIN (SELECT b AS a FROM u) AS s",
             "SELECT CAST(s.a AS TEXT) AS p FROM s ORDER BY a LIMIT 1",
             "SELECT a AS \"P\" FROM s WHERE p",
+            "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM \"t\" AS s WHERE t.b = 1)",
         ] {
             assert_eq!(plain(sql, aliases), sql);
         }
@@ -409,6 +420,9 @@ mod tests {
             "SELECT t.a FROM t(1) AS t",
             "SELECT list_transform(t.b, a -> a + t.a) FROM t",
             "SELECT list_transform(t.b, lambda a: a + t.a) FROM t",
+            "SELECT [a + t.a FOR a IN t.b] FROM t",
+            // Columns without a name get one of their text.
+            "SELECT 1 FROM (SELECT t.a + 1 FROM t) AS x NATURAL JOIN (SELECT u.a + 1 FROM u) AS y",
             // What is selected is called a, too.
             "SELECT CASE WHEN t.a = 1 THEN 9 ELSE t.a END FROM t ORDER BY t.a LIMIT 1",
         ] {

@@ -6,7 +6,7 @@
 
 use sqlparser::ast::{self, BinaryOperator, Expr as Ast, Value};
 
-use crate::ir::{SetOp, Type};
+use crate::ir::SetOp;
 
 use super::query::{Relation, rename};
 use super::{Lowerer, Result, no};
@@ -24,20 +24,19 @@ struct Recursion<'a> {
     first: i64,
     /// How many rounds follow the base; the one after these is empty.
     rounds: i64,
-    /// The columns that a round takes as they are.
-    kept: Vec<bool>,
 }
 
 impl Lowerer<'_> {
     /// The relation of a query of a WITH RECURSIVE, if it is of this form. `at` is its place among the named queries.
     pub(super) fn bounded_recursion(&mut self, cte: &ast::Cte, at: usize) -> Result<Option<Relation>> {
-        let Some(Recursion { base, step, counter, first, rounds, kept }) = recursion(cte) else { return Ok(None) };
+        let Some(Recursion { base, step, counter, first, rounds }) = recursion(cte) else { return Ok(None) };
         let Relation { plan, mut names } = self.apart(|this| this.set_expr(base))?;
         rename(&cte.alias, &mut names)?;
         let types = plan.types();
         let mut all = plan.clone();
         let mut round = plan;
-        for number in first + 1..=first + rounds {
+        // The step is looked at, too, if it is never taken.
+        for number in first + 1..=first + rounds.max(1) {
             // What it computes is known, whatever is assumed of arithmetic.
             let mut step = step.clone();
             step.projection[counter] =
@@ -48,9 +47,8 @@ impl Lowerer<'_> {
             if self.ctes[at].uses != 1 || next.plan.types() != types {
                 return no("WITH RECURSIVE");
             }
-            // A type of a length or scale is that of the first round, which cuts values in some engines.
-            if types.iter().zip(&kept).any(|(ty, kept)| !kept && *ty != Type::Integer) {
-                return no("WITH RECURSIVE that computes values of a type with a length");
+            if rounds == 0 {
+                break;
             }
             round = next.plan;
             all = self.set_operation(SetOp::Union, true, all, round.clone())?;
@@ -104,9 +102,13 @@ fn recursion(cte: &ast::Cte) -> Option<Recursion<'_>> {
         Ast::BinaryOp { left, op: BinaryOperator::Plus, right } => is_own(left, at) && number(right) == Some(1),
         _ => false,
     };
-    let is_column = |at: usize| matches!(items[at], Ast::CompoundIdentifier(_));
+    // A column has the type that it has in the base, in which some engines cut what comes later.
+    let keeps = |at: usize| {
+        is_own(items[at], at)
+            || item(&base.projection[at]).is_some_and(|first| same_column(base, first, step, items[at]))
+    };
     let counter = (0..items.len()).find(|at| counts(*at))?;
-    if (0..items.len()).any(|at| at != counter && !is_column(at)) {
+    if (0..items.len()).any(|at| at != counter && !keeps(at)) {
         return None;
     }
     let first = number(item(&base.projection[counter])?)?;
@@ -116,8 +118,7 @@ fn recursion(cte: &ast::Cte) -> Option<Recursion<'_>> {
         _ => None,
     })?;
     let rounds = (bound - first).max(0);
-    let kept = (0..items.len()).map(|at| is_own(items[at], at)).collect();
-    (rounds <= MAX_ROUNDS).then_some(Recursion { base: left, step, counter, first, rounds, kept })
+    (rounds <= MAX_ROUNDS).then_some(Recursion { base: left, step, counter, first, rounds })
 }
 
 /// The name of the query itself in FROM of its step, if it stands there first and nothing pads it.
@@ -147,6 +148,24 @@ fn item(item: &ast::SelectItem) -> Option<&Ast> {
         ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } => Some(expr),
         _ => None,
     }
+}
+
+/// Whether two queries read one column of one table.
+fn same_column(base: &ast::Select, first: &Ast, step: &ast::Select, next: &Ast) -> bool {
+    let (Ast::CompoundIdentifier(a), Ast::CompoundIdentifier(b)) = (first, next) else { return false };
+    let ([table, column], [_, _]) = (&a[..], &b[..]) else { return false };
+    let is_table = |factor: &ast::TableFactor| match factor {
+        ast::TableFactor::Table { name, alias: None, .. } => name.to_string().eq_ignore_ascii_case(&table.value),
+        _ => false,
+    };
+    let reads = |select: &ast::Select| {
+        let joined = |from: &ast::TableWithJoins| {
+            is_table(&from.relation) || from.joins.iter().any(|join| is_table(&join.relation))
+        };
+        select.from.iter().any(joined)
+    };
+    let same = |(a, b): (&ast::Ident, &ast::Ident)| a.value.eq_ignore_ascii_case(&b.value);
+    !column.value.is_empty() && a.iter().zip(b).all(same) && reads(base) && reads(step)
 }
 
 /// A small whole number.

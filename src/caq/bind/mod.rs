@@ -404,6 +404,10 @@ impl Binder<'_> {
         if tables.iter().any(any) || tables.iter().enumerate().any(twice) {
             return unsupported("NATURAL JOIN of a table with itself, or of a table placeholder");
         }
+        // Engines name it, and what stands in place of a placeholder has another name than it.
+        if scope.iter().any(|entry| entry.has("")) {
+            return unsupported("NATURAL JOIN of a query with a column without a name");
+        }
         Ok(())
     }
 
@@ -491,6 +495,10 @@ impl Binder<'_> {
         let mut columns = Vec::new();
         for item in std::mem::take(items) {
             match item {
+                // It has a merged column once, which the list below has twice.
+                SelectItem::Wildcard(_) if !self.merged.is_empty() => {
+                    return unsupported("* over USING or NATURAL");
+                }
                 SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => {
                     let only = match &item {
                         SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
@@ -531,6 +539,10 @@ impl Binder<'_> {
                 }
                 SelectItem::ExprWithAlias { mut expr, alias } => {
                     self.expr(&mut expr)?;
+                    // Some engines look for a name in a window's ORDER BY among what is selected.
+                    if self.merged.contains(&alias.value.to_ascii_lowercase()) {
+                        return unsupported(format!("{alias} as the name of something else than the merged column"));
+                    }
                     columns.push(alias.value.clone());
                     self.outputs.push(alias.value.to_ascii_lowercase());
                     items.push(SelectItem::ExprWithAlias { expr, alias });
