@@ -81,6 +81,9 @@ pub const FINDINGS_PER_BUG_MAX: usize = 3;
 /// How long an executor that is not needed any more may take to close its engine.
 pub const CLOSING_MS: u64 = 2_000;
 
+/// How long one that is still making its engine ready may take beyond that: what it made on a server goes only then.
+pub const MAKING_READY_MS: u64 = 10_000;
+
 /// When the time of a hunt is up, executors end by themselves; one whose statement still runs after this is stopped.
 pub const DEADLINE_GRACE_MS: u64 = 5_000;
 

@@ -3,7 +3,8 @@
 use super::{COULD_NOT_RUN, Common};
 use crate::app::finding::Replayed;
 use crate::catalogue;
-use crate::config::{CLOSING_MS, HANG_MS, STATEMENT_LIMITS, StatementLimits};
+use crate::clock;
+use crate::config::{CLOSING_MS, HANG_MS, MAKING_READY_MS, STATEMENT_LIMITS, StatementLimits};
 use crate::corpus::worker;
 use crate::dbms::target::Target;
 use crate::discover::trial::try_query;
@@ -24,7 +25,8 @@ use serde::de::DeserializeOwned;
 use std::io::{self, BufRead as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// Run test cases as told on standard input (for the supervisor)
@@ -93,9 +95,11 @@ pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
         let message = panic.payload_as_str().unwrap_or_default().to_owned();
         let _ = send_line(&Report::Panicked { place, message });
     }));
-    let orders = orders::<Order>();
     let (dbms, seed) = (config.spec.dbms.clone(), config.spec.seed);
     let is_shared = dbms.parse().is_ok_and(|target: Target| target.is_shared());
+    // Only on a server that is not ours would anything stay.
+    let ready = Arc::new(AtomicBool::new(!is_shared));
+    let orders = orders::<Order>(ready.clone());
     let mut executor = match Executor::new(config) {
         Ok(executor) => executor,
         Err(SessionError::Gone { message, broken, version, build_id, .. }) if is_shared => {
@@ -110,6 +114,7 @@ pub(super) fn run(args: ExecuteArgs) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(COULD_NOT_RUN));
         }
     };
+    ready.store(true, Ordering::Relaxed);
     send(executor.ready())?;
     let broken = executor.broken();
     if !broken.is_empty() {
@@ -162,8 +167,8 @@ fn end_with_input() {
 }
 
 /// Orders from standard input, read by a thread of its own: when the supervisor is gone, this process ends, whatever the
-/// engine is doing, so that no orphan stays behind.
-fn orders<T: DeserializeOwned + Send + 'static>() -> mpsc::Receiver<T> {
+/// engine is doing, so that no orphan stays behind. One that is not `ready` yet may get ready first, to end in order.
+fn orders<T: DeserializeOwned + Send + 'static>(ready: Arc<AtomicBool>) -> mpsc::Receiver<T> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         for line in io::stdin().lock().lines() {
@@ -179,6 +184,10 @@ fn orders<T: DeserializeOwned + Send + 'static>() -> mpsc::Receiver<T> {
         }
         drop(sender);
         // An engine that is idle is closed, and what was made on a server goes; one that is busy is not waited for.
+        let by = clock::now() + Duration::from_millis(MAKING_READY_MS);
+        while !ready.load(Ordering::Relaxed) && clock::now() < by {
+            std::thread::sleep(Duration::from_millis(50));
+        }
         std::thread::sleep(Duration::from_millis(CLOSING_MS));
         std::process::exit(0);
     });
@@ -190,7 +199,7 @@ fn try_queries(args: &ExecuteArgs) -> anyhow::Result<ExitCode> {
     let target: Target = args.dbms.as_deref().unwrap_or_default().parse()?;
     let profile = catalogue::profile(target.dialect())?;
     let mut connection = target.open(&args.common.data_dir(), STATEMENT_LIMITS)?;
-    for trial in orders() {
+    for trial in orders(Arc::new(true.into())) {
         println!("{}", serde_json::to_string(&try_query(connection.as_mut(), &profile, &trial))?);
     }
     Ok(ExitCode::SUCCESS)
@@ -200,7 +209,7 @@ fn try_queries(args: &ExecuteArgs) -> anyhow::Result<ExitCode> {
 fn judge(args: &ExecuteArgs) -> anyhow::Result<ExitCode> {
     let target: Target = args.dbms.as_deref().unwrap_or_default().parse()?;
     let profile = catalogue::profile(target.dialect())?;
-    let orders = orders();
+    let orders = orders(Arc::new(true.into()));
     let mut connection = match target.open(&args.common.data_dir(), STATEMENT_LIMITS) {
         Ok(connection) => connection,
         Err(error) => {

@@ -6,7 +6,7 @@ use super::lines::JsonLines;
 use super::protocol::{ExecutorConfig, Order, Report};
 use super::recorder::{self, Position};
 use crate::clock;
-use crate::config::{CLOSING_MS, PASSWORD, START_MS, password, scrub_env};
+use crate::config::{CLOSING_MS, MAKING_READY_MS, PASSWORD, START_MS, password, scrub_env};
 use crate::server::private::CRASH_SIGNALS;
 use crate::triage::finding::FindingKind;
 use std::collections::VecDeque;
@@ -156,7 +156,7 @@ impl Process {
     }
 
     /// Lets it close its engine, and ends it if that takes too long. What it still says of what it did is heard.
-    async fn end(&mut self, mut hear: impl FnMut(Report)) {
+    async fn end(&mut self, ready: bool, mut hear: impl FnMut(Report)) {
         self.lines.close();
         let ending = async {
             while let Some(report) = self.next().await {
@@ -166,7 +166,7 @@ impl Process {
             }
             self.child.wait().await
         };
-        let patience = Duration::from_millis(2 * CLOSING_MS);
+        let patience = Duration::from_millis(2 * CLOSING_MS + if ready { 0 } else { MAKING_READY_MS });
         if tokio::time::timeout(patience, ending).await.is_err() {
             let _ = self.child.kill().await;
         }
@@ -210,7 +210,7 @@ pub(super) async fn monitor_worker(
                     // Nobody wants more from this executor, and it has nothing left to do.
                     open = false;
                     if outstanding.is_empty() {
-                        process.end(hear).await;
+                        process.end(ready, hear).await;
                         break End::Closed;
                     }
                     continue;
@@ -220,7 +220,7 @@ pub(super) async fn monitor_worker(
                 process.send(&order).await;
             }
             _ = hurry.changed() => {
-                process.end(hear).await;
+                process.end(ready, hear).await;
                 break End::Closed;
             }
             report = process.next() => {

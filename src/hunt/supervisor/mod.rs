@@ -7,7 +7,7 @@ mod executors;
 
 use self::executors::Worker;
 use crate::clock;
-use crate::config::{CLOSING_MS, DEADLINE_GRACE_MS, STATE_EVERY_MS};
+use crate::config::{CLOSING_MS, DEADLINE_GRACE_MS, MAKING_READY_MS, STATE_EVERY_MS};
 use crate::dbms::target::{Target, TargetError};
 use crate::hunt::block::block_of;
 use crate::hunt::campaign::{self, Campaign};
@@ -283,7 +283,7 @@ impl<'a> Hunt<'a> {
         self.workers.clear();
         // Executors that were let go close their engines.
         let closing = async { while self.attending.join_next().await.is_some() {} };
-        let _ = tokio::time::timeout(Duration::from_millis(3 * CLOSING_MS), closing).await;
+        let _ = tokio::time::timeout(Duration::from_millis(3 * CLOSING_MS + MAKING_READY_MS), closing).await;
         self.attending.shutdown().await;
         if let Some(looking) = &mut self.looking
             && tokio::time::timeout(Duration::from_millis(LOOKING_MS), &mut *looking).await.is_err()
