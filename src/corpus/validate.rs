@@ -9,7 +9,7 @@ use crate::clock;
 use crate::compare::{Comparison, Row, compare};
 use crate::dbms::{Connection, EngineError, ErrorClass, with_switch};
 use crate::sql::profile::{ColumnType, Profile, Switch};
-use crate::sql::snippet::{Snippet, SnippetError, SnippetKind};
+use crate::sql::snippet::{COMBINATION, Snippet, SnippetError, SnippetKind};
 use crate::sql::table_snippet::{Mapped, SOURCE_COLUMNS, SOURCES, TableSnippet};
 use crate::sql::types::{SqlType, Value};
 use serde::{Deserialize, Serialize};
@@ -74,6 +74,8 @@ const REVERSED: &str = "snippet_reversed";
 const INDEXED: &str = "snippet_indexed";
 const NULLS: &str = "snippet_nulls";
 const EMPTY: &str = "snippet_empty";
+/// An empty one whose columns have the last of the names that tables give their types.
+const DECLARED_OTHERWISE: &str = "snippet_otherwise";
 const TIES: &str = "snippet_ties";
 const TIES_REVERSED: &str = "snippet_seit";
 
@@ -209,6 +211,13 @@ pub fn setup(profile: &Profile) -> Vec<String> {
     for table in TABLES {
         statements.push(create(table, "rk INTEGER, ", &columns, profile));
     }
+    let otherwise = columns.iter().map(|(name, ty)| {
+        let last =
+            if let ColumnType::Class(ty) = ty { profile.types.get(ty).and_then(|names| names.last()) } else { None };
+        format!("{name} {}", last.map_or_else(|| profile.declared(ty), String::as_str))
+    });
+    let otherwise: Vec<String> = otherwise.collect();
+    statements.push(format!("CREATE TABLE {DECLARED_OTHERWISE}(rk INTEGER, {})", otherwise.join(", ")));
     index(INDEXED, "snippet_index", &columns, &mut statements);
     let cell = |row: usize, column: usize, ty: &ColumnType| -> &str {
         let row = if row < DISTINCT_ROWS { row } else { (row + 5 * (column % 2)) % DISTINCT_ROWS };
@@ -347,6 +356,10 @@ fn examine(
     let on = Queries::new(snippet);
     if !connection.rows(&on.table(EMPTY))?.is_empty() {
         return refused("gives a row on an empty table");
+    }
+    // One of many parts that takes INTEGER and no BIGINT would make most cases void.
+    if snippet.origin == COMBINATION {
+        connection.rows(&on.table(DECLARED_OTHERWISE))?;
     }
     // The rows that it has a value on, as a condition; nothing where these are all.
     let (full, took, working) = match timed(connection, &on.table(FULL)) {
@@ -530,6 +543,27 @@ mod tests {
 
     fn valid(ty: SqlType, boolean_valued: bool, null_preserving: bool) -> SnippetVerdict {
         SnippetVerdict::Valid { ty: Some(ty), boolean_valued, null_preserving, may_fail: false, micros: 0 }
+    }
+
+    #[test]
+    fn combinations_hold_on_columns_declared_otherwise() {
+        let otherwise = |dialect: &str| {
+            let mut statements = setup(&profile(dialect).expect("shipped")).into_iter();
+            statements.find(|statement| statement.starts_with("CREATE TABLE snippet_otherwise(")).expect("one")
+        };
+        let postgres = otherwise("postgres");
+        assert!(postgres.contains("c_int BIGINT") && postgres.contains("c_date DATE"), "{postgres}");
+        let profile = profile("sqlite").expect("the shipped profile");
+        let mut connection = Sqlite::linked(STATEMENT_LIMITS).expect("opens");
+        build(&mut connection, &setup(&profile)).expect("sets up");
+        let mut snippet = Snippet::parse("t.c_int > 1", &profile).expect("parses");
+        let of = |connection: &mut Sqlite, snippet: &Snippet| {
+            validate(connection, &profile, &Parsed::Expression(snippet.clone()))
+        };
+        connection.execute("DROP TABLE snippet_otherwise").expect("is there");
+        assert!(matches!(of(&mut connection, &snippet), SnippetVerdict::Valid { .. }), "one part holds as it is");
+        COMBINATION.clone_into(&mut snippet.origin);
+        assert!(matches!(of(&mut connection, &snippet), SnippetVerdict::Refused(_)), "there is nothing to try it on");
     }
 
     #[test]
