@@ -68,16 +68,9 @@ pub const TABLES_MAX: usize = 150;
 /// Combinations that a campaign makes of the expressions it drew, unless somebody says otherwise.
 pub const COMBINATIONS: u32 = 240;
 /// Rounds in which combinations are made; those of a round are parts of those of the next.
-pub const COMBINATION_ROUNDS: u32 = 5;
+pub const COMBINATION_ROUNDS: u32 = 2;
 /// Bytes of a combination.
-pub const COMBINATION_LENGTH_MAX: usize = 1_000;
-/// In how many of a hundred draws a combination takes an earlier one if there is any, so that they grow.
-pub const COMBINATION_GROWTH_PERCENT: u32 = 75;
-/// Of a hundred combinations, how many join two; in the others one takes the place of a column of the other.
-pub const COMBINATION_JOINS_PERCENT: u32 = 50;
-
-/// In how many of a hundred cases all placeholders are filled with long snippets, unless fewer are filled from the corpus.
-pub const LARGE_CASE_PERCENT: u32 = 10;
+pub const COMBINATION_LENGTH_MAX: usize = 240;
 
 /// Failures of one class and kind, in a row without a new bug, after which one executor looks at ever fewer; all are counted.
 pub const FINDINGS_PER_CLASS_MAX: usize = 2;

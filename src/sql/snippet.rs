@@ -255,18 +255,6 @@ impl Snippet {
         Some(combined)
     }
 
-    /// Two expressions in the places that a text has for them, `#0` and `#1`; `None` and claims as in [`Self::with_column`].
-    pub fn joined(text: &str, parts: [&Self; 2], profile: &Profile) -> Option<Self> {
-        if !parts[0].aliases.is_disjoint(&parts[1].aliases) {
-            return None;
-        }
-        let text = text.replace("#0", &parts[0].sql).replace("#1", &parts[1].sql);
-        let mut joined = Self::parse(&text, profile).ok()?;
-        COMBINATION.clone_into(&mut joined.origin);
-        joined.made_of = parts.iter().flat_map(|part| &part.made_of).cloned().collect();
-        Some(joined)
-    }
-
     /// Notes that it became of another one, and so is made of the same.
     pub fn is_of(&mut self, other: &Self) {
         self.origin.clone_from(&other.origin);

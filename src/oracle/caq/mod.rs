@@ -9,7 +9,6 @@ use crate::caq::instantiation::{Instantiation, TableInstantiation};
 use crate::caq::names::{PlaceholderKind, PlaceholderRequirement};
 use crate::caq::node::{Node, plain_literals};
 use crate::caq::proof::Selection;
-use crate::config::LARGE_CASE_PERCENT;
 use crate::generate::database::{Database, Relations, TableOrigin, database, tables};
 use crate::generate::expr::{ExprGenerator, ExprSpec};
 use crate::generate::{Capabilities, ColumnInfo, TableInfo};
@@ -50,9 +49,6 @@ const SHORTER_MAX: usize = 80;
 
 /// Tries to find a filling that uses a column where a constant would change the query's meaning.
 const CONSTANT_ATTEMPTS: usize = 8;
-
-/// Draws of which a large case takes the longest snippet.
-const LONGEST_OF: usize = 16;
 
 /// Snippets drawn to find one that does not fail.
 const SNIPPET_ATTEMPTS: usize = 4;
@@ -344,21 +340,17 @@ impl CaqDatabase<'_> {
 
     /// A case of some of the members, none of which turns a switch.
     pub(super) fn case_of<'a>(&'a self, members: &[usize], rng: &mut Rng) -> SharedCase<'a> {
+        let placeholders = 0..self.class.class.names.placeholders.len();
+        let fills = placeholders.map(|placeholder| self.fill(placeholder, rng)).collect();
         Rc::new(CaqCase {
             on: self,
             class: self.class.clone(),
-            fills: self.fills(rng),
+            fills,
             members: members.iter().map(|at| (*at, None)).collect(),
         })
     }
 
-    /// What comes into the placeholders. Many bugs need little beside the class, and some need much.
-    fn fills(&self, rng: &mut Rng) -> Vec<Instantiation> {
-        let large = chance(rng, LARGE_CASE_PERCENT.min(self.oracle.snippet_percent));
-        (0..self.class.class.names.placeholders.len()).map(|placeholder| self.fill(placeholder, large, rng)).collect()
-    }
-
-    fn fill(&self, placeholder: usize, large: bool, rng: &mut Rng) -> Instantiation {
+    fn fill(&self, placeholder: usize, rng: &mut Rng) -> Instantiation {
         match self.class.class.names.placeholders[placeholder].kind {
             PlaceholderKind::Table { relation } => {
                 let fill = pick(rng, &self.database.table_fills[relation]).cloned();
@@ -372,16 +364,12 @@ impl CaqDatabase<'_> {
                 // Favourites are predicates: they have the type wherever that matters.
                 let predicate = is_truth_value || (ty == SqlType::Boolean && !self.profile().truth_of_any_value);
                 if predicate
-                    && !large
                     && chance(rng, 15)
                     && let Some(favourite) = pick(rng, &self.database.favourites[relation])
                     && meets(favourite, demand)
                     && (subqueries || !favourite.has_subquery())
                 {
                     return Instantiation::Generated(favourite.clone());
-                }
-                if large && let Some((snippet, columns)) = self.longest_snippet(placeholder, table, rng) {
-                    return Instantiation::Snippet { snippet: snippet.clone(), columns, table: table.name.clone() };
                 }
                 if chance(rng, self.oracle.snippet_percent)
                     && let Some(snippet) = self.snippet(placeholder, rng)
@@ -399,22 +387,6 @@ impl CaqDatabase<'_> {
         let candidates = &self.class.candidates[placeholder];
         let may_fail = chance(rng, self.oracle.may_fail_percent);
         (0..SNIPPET_ATTEMPTS).find_map(|_| pick(rng, candidates).filter(|snippet| may_fail || !snippet.may_fail))
-    }
-
-    /// The longest one of several snippets that the columns of the table suit, and these.
-    fn longest_snippet(
-        &self,
-        placeholder: usize,
-        table: &TableInfo,
-        rng: &mut Rng,
-    ) -> Option<(&Arc<Snippet>, Vec<Arc<str>>)> {
-        let candidates = &self.class.candidates[placeholder];
-        let drawn: Vec<_> = (0..LONGEST_OF).filter_map(|_| pick(rng, candidates)).collect();
-        let mapped = drawn.into_iter().filter(|snippet| !snippet.may_fail).filter_map(|snippet| {
-            let columns = map_columns(snippet, table, false, rng)?;
-            Some((snippet, columns))
-        });
-        mapped.max_by_key(|(snippet, _)| snippet.sql.len())
     }
 
     fn generated(
@@ -580,7 +552,8 @@ impl TestDatabase for CaqDatabase<'_> {
     }
 
     fn case<'a>(&'a self, rng: &mut Rng) -> SharedCase<'a> {
-        let fills = self.fills(rng);
+        let placeholders = 0..self.class.class.names.placeholders.len();
+        let fills = placeholders.map(|placeholder| self.fill(placeholder, rng)).collect();
         let mut members = self.class.members.clone();
         if members.len() > MEMBERS_PER_CASE {
             members.shuffle(rng);
