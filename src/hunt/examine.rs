@@ -18,7 +18,7 @@ use crate::program::{Program, Step, Text};
 use crate::triage::blunt::Blunt;
 use crate::triage::cause::{Cause, Laboratory};
 use crate::triage::features::features;
-use crate::triage::finding::{FLAKY, Finding, FindingKind, FindingQuery, FoundReport, SeenRun};
+use crate::triage::finding::{self, FLAKY, Finding, FindingKind, FindingQuery, FoundReport, SeenRun};
 use crate::triage::known::known;
 use crate::triage::limits::{Limit, Limits};
 use crate::triage::meaning;
@@ -29,7 +29,6 @@ use crate::triage::selfcheck::SelfCheck;
 use crate::triage::shape::shape;
 use crate::triage::symptom::Symptom;
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -170,7 +169,7 @@ impl Executor {
         }
         finding.cause.also_on = also_on;
         self.let_it_check_itself(&mut finding, at);
-        fs::remove_dir_all(early)?;
+        finding::remove(&early)?;
         self.keep(&finding, group, report)
     }
 

@@ -16,7 +16,7 @@ use crate::config::{
 use crate::dbms::target::{Target, TargetError};
 use crate::triage::blunt::Blunt;
 use crate::triage::features::features;
-use crate::triage::finding::{FLAKY, Finding, FindingKind, FoundReport, SeenRun};
+use crate::triage::finding::{self, FLAKY, Finding, FindingKind, FoundReport, SeenRun};
 use crate::triage::limits::Limit;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(super) async fn examine(
             return Ok(Examined { outcome, found: Some(early) });
         }
         let (outcome, found) = keep(&plan, &known, &finding)?;
-        std::fs::remove_dir_all(&early.dir).map_err(|source| HuntError::Io { what: early.dir.clone(), source })?;
+        finding::remove(Path::new(&early.dir)).map_err(|source| HuntError::Io { what: early.dir.clone(), source })?;
         return Ok(Examined { outcome, found });
     }
     let ended = if how == End::Hung { "did not return" } else { "ended its process" };

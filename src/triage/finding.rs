@@ -291,6 +291,14 @@ impl Finding {
     }
 }
 
+/// Removes the directory of a finding that a smaller one replaces. Who met the same case elsewhere may have done so already.
+pub fn remove(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
 impl Finding {
     /// Writes what became known of a finding since into its directory, `dir`.
     pub fn rewrite(&self, dir: &Path, profile: &Profile) -> io::Result<()> {
@@ -487,6 +495,18 @@ pub(super) mod tests {
         let report = fs::read_to_string(written.join("report.md")).expect("reads");
         let word = format!("'{}/it'\\''s here'", dir.path().display());
         assert!(report.contains(&format!("bug replay {} --findings {word}`", finding().id)), "{report}");
+    }
+
+    #[test]
+    fn two_that_met_the_same_case_may_both_replace_it() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let written = finding().write(dir.path(), &profile("sqlite").expect("shipped")).expect("writes");
+        remove(&written).expect("the first one removes it");
+        remove(&written).expect("it is gone already");
+        assert!(!written.exists());
+        let file = dir.path().join("file");
+        fs::write(&file, "").expect("writes");
+        assert!(remove(&file).is_err(), "what cannot be removed is said");
     }
 
     #[test]
