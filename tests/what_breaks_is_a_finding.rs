@@ -228,7 +228,13 @@ fn a_server_that_comes_back_is_hunted_on() {
         let campaign: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
         campaign["stats"]["outcomes"]["pass"].as_u64().unwrap_or(0)
     };
-    let before = cases();
+    // The file is written every second: what passed before the kill may not be in it yet.
+    let mut before = cases();
+    wait_until("nothing passes any more", || {
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        let last = std::mem::replace(&mut before, cases());
+        last == before
+    });
     server.start_again();
     wait_until("the hunt goes on", || cases() > before + 100 || matches!(hunt.try_wait(), Ok(Some(_))));
     if let Ok(None) = hunt.try_wait() {
