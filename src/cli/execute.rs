@@ -183,11 +183,11 @@ fn orders<T: DeserializeOwned + Send + 'static>(ready: Arc<AtomicBool>) -> mpsc:
             }
         }
         drop(sender);
-        // An engine that is idle is closed, and what was made on a server goes; one that is busy is not waited for.
         let by = clock::now() + Duration::from_millis(MAKING_READY_MS);
         while !ready.load(Ordering::Relaxed) && clock::now() < by {
             std::thread::sleep(Duration::from_millis(50));
         }
+        // An engine that is idle is closed, and what was made on a server goes; one that is busy is not waited for.
         std::thread::sleep(Duration::from_millis(CLOSING_MS));
         std::process::exit(0);
     });
