@@ -25,6 +25,29 @@ fn an_answer_that_is_wrong_everywhere_is_found_by_its_meaning_only() {
 }
 
 #[test]
+fn a_generated_query_that_is_wrong_is_cut_to_what_is_wrong_in_it() {
+    let caqtus = Caqtus::new();
+    let words = ["--dbms", "planted:wrong-alike", "--oracle", "spec", "--class", "generated", "--cases", "600"];
+    let (code, summary) = caqtus.hunt(&[&words[..], &["--seed", "1"]].concat());
+    assert_eq!(code, 1, "{summary}");
+    for finding in summary["findings"].as_array().expect("findings") {
+        let dir = caqtus.path(finding["dir"].as_str().expect("a directory"));
+        let case = std::fs::read_to_string(dir.join("case.json")).expect("case.json");
+        let case: serde_json::Value = serde_json::from_str(&case).expect("JSON");
+        assert_eq!((&case["oracle"], &case["reduced"]), (&"spec".into(), &true.into()), "{case}");
+        let queries = case["queries"].as_array().expect("queries").iter();
+        let longest = queries.map(|query| query["sql"].as_str().map_or(0, str::len)).max();
+        assert!(longest < Some(300), "{case}");
+    }
+    // None of them is wrong where nothing is planted.
+    let words = ["--dbms", "sqlite", "--oracle", "spec", "--class", "generated", "--cases", "3000", "--seed", "1"];
+    let (code, summary) = caqtus.hunt(&words);
+    let count = |outcome: &str| summary["outcomes"][outcome].as_u64().unwrap_or_default();
+    assert_eq!(code, 0, "{summary}");
+    assert!(count("pass") > 4 * count("skipped"), "{summary}");
+}
+
+#[test]
 fn most_members_have_a_meaning_on_every_engine() {
     let caqtus = Caqtus::new();
     let data = engines::data_dir().display().to_string();

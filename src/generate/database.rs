@@ -34,7 +34,7 @@ pub struct Database {
     pub table_origins: Vec<Vec<Option<TableOrigin>>>,
     /// Literals that rows and expressions share.
     pub literals: Literals,
-    /// For each relation, predicates that partial and expression indexes were made of.
+    /// For each relation, predicates that partial and expression indexes were made of, and those that indexes are searched by.
     pub favourites: Vec<Vec<Node>>,
     /// The indexes that statements make, of whichever batch; an engine may refuse one.
     pub indexes: Vec<IndexInfo>,
@@ -83,6 +83,9 @@ const MANY_ROWS_PERCENT: u32 = 4;
 
 /// In how many of a hundred tables an extra column comes when there are rows.
 const LATER_PERCENT: u32 = 15;
+
+/// Keys of an index that is searched by all of them, at most.
+const SEARCHED_KEYS: usize = 4;
 
 /// Tables tried in the place of a default table of a snippet.
 const MAPPING_ATTEMPTS: usize = 6;
@@ -137,6 +140,11 @@ pub fn database(relations: Relations, capabilities: &Capabilities, rng: &mut Rng
     for _ in 0..rng.random_range(0..4) {
         builder.index(&favourites, rng);
     }
+    let favourites: Vec<Vec<Node>> = favourites
+        .into_iter()
+        .enumerate()
+        .map(|(relation, made_of)| made_of.into_iter().chain(builder.searches(relation, rng)).collect())
+        .collect();
     if chance(rng, 30) {
         builder.maintain(rng);
     }
@@ -648,6 +656,21 @@ impl<'a> Builder<'a> {
         }
         self.statements.push(statement);
         self.indexes.push(index);
+    }
+
+    /// Conditions by which the keys and indexes of a table that have several columns are searched.
+    fn searches(&self, relation: usize, rng: &mut Rng) -> Vec<Node> {
+        let (table, info) = (self.relation(relation), &self.tables[relation]);
+        let column = |name: &str| info.columns.iter().find(|column| &*column.name == name);
+        let keys = std::iter::once(&table.primary_key).chain(&table.unique);
+        let keys = keys.map(|key| key.iter().filter_map(|at| column(&table.columns[*at].name)).collect::<Vec<_>>());
+        let indexes = self.indexes.iter().filter(|index| index.relation == relation);
+        // An expression ends what can be searched; a direction or a collation stands behind the name.
+        let named = |key: &String| column(key.split(' ').next().unwrap_or_default());
+        let indexes = indexes.map(|index| index.keys.iter().map_while(named).collect());
+        let several: Vec<Vec<&ColumnInfo>> =
+            keys.chain(indexes).filter(|columns: &Vec<_>| (2..=SEARCHED_KEYS).contains(&columns.len())).collect();
+        several.iter().filter_map(|columns| self.generator().search(columns, rng)).collect()
     }
 
     /// Fillings of a table placeholder: a table and a view by name, a derived table, a common table expression.

@@ -82,6 +82,10 @@ pub struct ExprGenerator<'a> {
     pub tables: &'a [TableInfo],
 }
 
+/// Operators by which an index is searched: for values, and for a range.
+const SEARCHED_VALUES: [&str; 2] = ["$1 = $2", "$1 IN ($2, $3)"];
+const SEARCHED_RANGES: [&str; 5] = ["$1 < $2", "$1 <= $2", "$1 > $2", "$1 >= $2", "$1 BETWEEN $2 AND $3"];
+
 /// Operators tried before a leaf is taken instead.
 const ATTEMPTS: usize = 6;
 
@@ -163,6 +167,41 @@ impl ExprGenerator<'_> {
         });
         let operands = operands.collect();
         Node::Operator { op: op.clone(), operands, inner }
+    }
+
+    /// A condition that a search of an index with these keys can begin with: each of them is compared with values, those
+    /// before the last mostly for equality. `None` where the grammar has none.
+    pub fn search(&self, keys: &[&ColumnInfo], rng: &mut Rng) -> Option<Node> {
+        let truths = self.grammar.by_result.get(&Kind::Typed(SqlType::Boolean))?;
+        let fits = |operand: &Kind, ty: Option<SqlType>| match operand {
+            Kind::Typed(typed) => ty == Some(*typed),
+            Kind::Any | Kind::Same => true,
+        };
+        let one_of = |texts: &[&str], ty: Option<SqlType>, rng: &mut Rng| {
+            let fitting = |op: &&Arc<Operator>| {
+                texts.contains(&op.sql.as_str()) && op.operands.iter().all(|operand| fits(operand, ty))
+            };
+            pick(rng, &truths.iter().filter(fitting).collect::<Vec<_>>()).map(|op| Arc::clone(op))
+        };
+        let mut condition: Option<Node> = None;
+        for (at, key) in keys.iter().enumerate() {
+            let is_last = at + 1 == keys.len();
+            let texts = if is_last && chance(rng, 60) { &SEARCHED_RANGES[..] } else { &SEARCHED_VALUES[..] };
+            let op = one_of(texts, key.ty, rng)?;
+            let operands = op.operands.iter().enumerate().map(|(operand, _)| match operand {
+                0 => Node::Column { level: 0, name: key.name.clone() },
+                _ => Node::Literal(self.literals.of_column(key, 3, rng)),
+            });
+            let compared = Node::Operator { operands: operands.collect(), op: op.clone(), inner: None };
+            condition = Some(match condition {
+                None => compared,
+                Some(before) => {
+                    let op = one_of(&["$1 AND $2"], Some(SqlType::Boolean), rng)?;
+                    Node::Operator { op, operands: vec![before, compared], inner: None }
+                }
+            });
+        }
+        condition
     }
 
     fn leaf(&self, scopes: &[&TableInfo], want: ExprSpec, rng: &mut Rng) -> Node {
@@ -269,6 +308,28 @@ mod tests {
             assert!(!node.collates() && !text.contains("COLLATE") && !text.contains("a.n"), "{text}");
         });
         for_seeds(ExprSpec { subqueries: false, ..FREE }, |_, text| assert!(!text.contains("FROM t1"), "{text}"));
+    }
+
+    #[test]
+    fn a_search_compares_each_key() {
+        for dialect in ["sqlite", "duckdb", "postgres", "mariadb", "mysql"] {
+            let profile = profile(dialect).expect("shipped");
+            let grammar = Grammar::new(profile.operators.clone());
+            let table = table();
+            let keys: Vec<&ColumnInfo> = table.columns.iter().take(2).collect();
+            let mut texts = HashSet::new();
+            for seed in 0..200 {
+                let mut rng = stream(seed, &[]);
+                let literals = Literals::draw(&profile, &mut rng);
+                let generator = ExprGenerator { grammar: &grammar, literals: &literals, tables: &[] };
+                let search = generator.search(&keys, &mut rng).expect("has the operators");
+                assert_eq!(search.own_columns(), ["c0".into(), "c1".into()], "{dialect}");
+                search.operators(&mut |op| drop(texts.insert(op.sql.clone())));
+            }
+            for op in SEARCHED_VALUES.iter().chain(&SEARCHED_RANGES).chain(&["$1 AND $2"]) {
+                assert!(texts.contains(*op), "{dialect} has no {op}: {texts:?}");
+            }
+        }
     }
 
     #[test]

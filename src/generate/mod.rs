@@ -5,6 +5,7 @@
 
 pub mod database;
 pub mod expr;
+pub mod query;
 pub mod seed;
 pub mod table;
 

@@ -146,6 +146,11 @@ impl Told {
         Meaning::seeming(self.read.as_ref()?, sql, profile).ok().map(Arc::new)
     }
 
+    /// What a query over these tables certainly means.
+    pub(super) fn certain_meaning(&self, sql: &str, profile: &Profile) -> Option<Arc<Meaning>> {
+        Meaning::over(self.read.as_ref()?, sql, profile).ok().map(Arc::new)
+    }
+
     /// Adds steps that look at those of the tables that are wanted, by their positions, and says where they are.
     pub(super) fn observe(
         &self,

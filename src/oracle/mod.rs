@@ -44,6 +44,12 @@ pub trait Case<'a> {
     /// same checks, and the same steps but for those of which a check of two steps needs the rows no more.
     fn smaller(&self, part: usize) -> Vec<SharedCase<'a>>;
 
+    /// Cases of shorter texts of its query, the most promising first, where a case of any query has the same check. They are made
+    /// when they are asked for.
+    fn shorter(&self) -> Box<dyn Iterator<Item = SharedCase<'a>> + 'a> {
+        Box::new(std::iter::empty())
+    }
+
     /// How many smaller forms of a part a limit keeps out of [`Case::smaller`].
     fn left_out(&self, _part: usize) -> usize {
         0

@@ -156,6 +156,26 @@ fn quoted_end(bytes: &[u8], at: usize) -> Option<usize> {
     None
 }
 
+/// A text without white space that means nothing.
+pub fn tidy(text: &str) -> String {
+    let Ok(all) = tokens(text) else { return text.to_owned() };
+    let mut out = String::new();
+    for (at, token) in all.iter().enumerate() {
+        let next = all.get(at + 1);
+        match token {
+            Token::Space(_) => {
+                let useless =
+                    out.ends_with('(') || matches!(next, None | Some(Token::Symbol(')' | ',') | Token::Space(_)));
+                if !useless && !out.ends_with(' ') {
+                    out.push(' ');
+                }
+            }
+            other => out.push_str(&other.text()),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +189,12 @@ mod tests {
                 prop_assert_eq!(spelled, text);
             }
         }
+    }
+
+    #[test]
+    fn a_tidy_text_has_no_space_that_means_nothing() {
+        assert_eq!(tidy("CREATE TABLE t(a INT  , b INT )"), "CREATE TABLE t(a INT, b INT)");
+        assert_eq!(tidy("SELECT ' ,  )'"), "SELECT ' ,  )'");
     }
 
     #[test]

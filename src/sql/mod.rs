@@ -2,6 +2,7 @@
 //!
 //! Everything here is pure. Nothing in this module knows a database driver, a clock or a file.
 
+pub mod cuts;
 pub mod error;
 pub mod lex;
 pub mod operator;

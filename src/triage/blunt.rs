@@ -3,11 +3,11 @@
 //! No relation between queries must be kept here, so any text may be cut anywhere: whether the same failure shows decides.
 //! Whole queries and statements go first, then clauses and items of lists, then what stands in parentheses.
 
-use super::cuts::cuts;
 use super::finding::Finding;
 use super::neutral::{NEUTRAL, neutralised};
-use super::rows::tidy;
 use crate::program::{Step, Text};
+use crate::sql::cuts::cuts;
+use crate::sql::lex::tidy;
 
 /// A reduction and what it may cost.
 pub struct Blunt<'a> {

@@ -10,7 +10,7 @@ use super::rows::{split_statements, without_column};
 use crate::dbms::Connection;
 use crate::interpret::{Verdict, make, results, verdict};
 use crate::program::{Check, Evaluation, Meaning, Relation, Step, tables_of, told_type};
-use crate::sql::lex::{Token, tokens};
+use crate::sql::lex::{Token, tidy, tokens};
 use crate::sql::profile::Profile;
 use crate::sql::schema::created_table;
 use crate::sql::types::SqlType;
@@ -58,7 +58,7 @@ pub fn judged(
         return None;
     }
     let settings = settings(&finding.statements, profile);
-    let query = Step::query(core.sql.as_str());
+    let query = Step::query(tidy(&core.sql));
     let mut shows = |statements: &[String]| {
         let (steps, check) = Tables::of(statements, profile)?.judged(&query, profile)?;
         let made = tick() && make(connection, statements).is_ok_and(|failed| failed.is_empty());

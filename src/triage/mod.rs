@@ -4,7 +4,6 @@ pub mod bisect;
 pub mod blunt;
 pub mod cause;
 pub mod confirm;
-mod cuts;
 pub mod export;
 pub mod features;
 pub mod finding;

@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     fn check(construct: Construct, text: &str, expect: Option<&str>) {
-        let tidy = |text: &str| super::super::rows::tidy(text);
+        let tidy = |text: &str| crate::sql::lex::tidy(text);
         assert_eq!(without(construct, text).as_deref().map(tidy), expect.map(tidy), "{construct}: {text}");
     }
 

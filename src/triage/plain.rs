@@ -4,8 +4,7 @@
 //! computed. A reader needs none of them where nothing hangs on them. Texts are changed token by token, so it does not matter
 //! whether a parser knows the dialect; what is changed here has one reading in all of them.
 
-use super::rows::tidy;
-use crate::sql::lex::{Token, tokens};
+use crate::sql::lex::{Token, tidy, tokens};
 use std::ops::Range;
 
 /// Words that end the expression before them.

@@ -3,13 +3,12 @@
 //! Only what keeps the checks is changed: the database, and the case as its oracle says. What the checks rest on is asked
 //! again after every change. Settings, on which they may rest, go only if nothing that can be seen changes.
 
-use super::cuts::cuts;
 use super::finding::FindingKind;
 use super::limits::{Limit, Limits};
 use super::neutral::{Construct, without};
 use super::part::Part;
 use super::rows::{
-    join_rows, null_literal, simpler_literals, split_rows, split_statements, tidy, with_column, with_rows, with_values,
+    join_rows, null_literal, simpler_literals, split_rows, split_statements, with_column, with_rows, with_values,
     without_column,
 };
 use super::symptom::Symptom;
@@ -19,6 +18,8 @@ use crate::dbms::{Connection, EngineError, ErrorClass};
 use crate::interpret::{StepResult, Verdict, all_results, broken_assumption, build, make, run};
 use crate::oracle::{Columns, Folded, SharedCase, TestDatabase};
 use crate::program::{Program, Step};
+use crate::sql::cuts::cuts;
+use crate::sql::lex::tidy;
 use crate::sql::profile::Profile;
 use crate::sql::schema::created_table;
 use std::collections::BTreeSet;
@@ -287,6 +288,10 @@ impl<'d> Reduction<'_, 'd> {
             while let Some(smaller) = self.smaller(part) {
                 self.case = smaller;
             }
+        }
+        let statements = self.statements.clone();
+        while let Some(shorter) = self.case.shorter().find(|case| self.fails(&statements, case)) {
+            self.case = shorter;
         }
     }
 

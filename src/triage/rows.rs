@@ -265,26 +265,6 @@ pub(super) fn join_rows(statements: &[String]) -> Vec<String> {
     joined
 }
 
-/// A text without white space that means nothing.
-pub(super) fn tidy(text: &str) -> String {
-    let Ok(all) = tokens(text) else { return text.to_owned() };
-    let mut out = String::new();
-    for (at, token) in all.iter().enumerate() {
-        let next = all.get(at + 1);
-        match token {
-            Token::Space(_) => {
-                let useless =
-                    out.ends_with('(') || matches!(next, None | Some(Token::Symbol(')' | ',') | Token::Space(_)));
-                if !useless && !out.ends_with(' ') {
-                    out.push(' ');
-                }
-            }
-            other => out.push_str(&other.text()),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -353,7 +333,6 @@ mod tests {
         );
         assert_eq!(with_values("INSERT INTO t(a) VALUES (0)", 0, simpler_literals), Some(Vec::new()));
         assert_eq!(with_values("INSERT INTO t(a) SELECT 1", 0, simpler_literals), None);
-        assert_eq!(tidy("CREATE TABLE t(a INT  , b INT )"), "CREATE TABLE t(a INT, b INT)");
     }
 
     #[test]

@@ -3,8 +3,7 @@
 //! It does not matter whether a parser knows the dialect. What comes out need not run, nor mean the same: whoever asks the
 //! engine judges.
 
-use super::rows::tidy;
-use crate::sql::lex::{Token, groups, tokens};
+use super::lex::{Token, groups, tidy, tokens};
 use std::ops::Range;
 
 /// Words that begin a clause.
@@ -38,7 +37,7 @@ const CLAUSES: [&str; 26] = [
 ];
 
 /// Shorter forms of a text, those that lose most first.
-pub(super) fn cuts(text: &str) -> Vec<String> {
+pub fn cuts(text: &str) -> Vec<String> {
     let Ok(all) = tokens(text) else { return Vec::new() };
     let replaced = |range: &Range<usize>, by: &str| {
         let joined = format!("{} {by} {}", spell(&all[..range.start]), spell(&all[range.end..]));
