@@ -12,7 +12,7 @@ use crate::caq::instantiation::TableInstantiation;
 use crate::caq::node::Node;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::operator::Kind;
-use crate::sql::profile::{ColumnType, Typing};
+use crate::sql::profile::{ColumnType, Typing, VirtualTable};
 use crate::sql::schema::{Action, ForeignKey, Table};
 use crate::sql::table_snippet::{Mapped, SOURCE_COLUMNS, SOURCES, TableSnippet};
 use crate::sql::types::SqlType;
@@ -80,6 +80,9 @@ const PARTITIONED_PERCENT: u32 = 20;
 
 /// In how many of a hundred databases one table has many rows.
 const MANY_ROWS_PERCENT: u32 = 4;
+
+/// In how many of a hundred databases one of the profile's other storages is used.
+const STORAGE_PERCENT: u32 = 20;
 
 /// In how many of a hundred tables an extra column comes when there are rows.
 const LATER_PERCENT: u32 = 15;
@@ -232,6 +235,10 @@ impl<'a> Builder<'a> {
         if chance(rng, 30) {
             self.statements.extend(pick(rng, &profile.start_options).cloned());
         }
+        if !profile.storages.is_empty() && chance(rng, STORAGE_PERCENT) {
+            self.statements.extend(pick(rng, &profile.storages).cloned());
+            self.grows |= chance(rng, 30);
+        }
     }
 
     fn relation(&self, relation: usize) -> &Table {
@@ -243,9 +250,10 @@ impl<'a> Builder<'a> {
     }
 
     fn create(&mut self, relation: usize, rng: &mut Rng) {
-        if let Some(template) = pick(rng, &self.capabilities.virtual_tables)
-            && self.may_be_virtual(relation)
+        let fitting: Vec<&VirtualTable> = self.virtual_tables(relation).collect();
+        if !fitting.is_empty()
             && chance(rng, 10)
+            && let Some(template) = pick(rng, &fitting)
         {
             return self.create_virtual(relation, template);
         }
@@ -355,25 +363,22 @@ impl<'a> Builder<'a> {
         !self.relation(relation).foreign_keys.is_empty() || self.relations.all[..self.relations.own].iter().any(refers)
     }
 
-    /// A virtual table can stand for a table whose only column is an integer that nothing refers to.
-    fn may_be_virtual(&self, relation: usize) -> bool {
-        let table = self.relation(relation);
-        self.is_schema_table(relation)
-            && matches!(table.columns.as_slice(), [only] if only.ty == SqlType::Int)
-            && table.checks.is_empty()
-            && !self.is_linked(relation)
+    /// The virtual tables that can stand for a table, which nothing refers to: they enforce few constraints.
+    fn virtual_tables(&self, relation: usize) -> impl Iterator<Item = &'a VirtualTable> {
+        let Table { columns, primary_key, unique, checks, .. } = self.relation(relation);
+        let keyed = !primary_key.is_empty() || !unique.is_empty();
+        let may = self.is_schema_table(relation) && checks.is_empty() && !self.is_linked(relation);
+        let types: Vec<SqlType> = columns.iter().map(|column| column.ty).collect();
+        self.capabilities.virtual_tables.iter().filter(move |template| may && template.takes(&types, keyed))
     }
 
-    fn create_virtual(&mut self, relation: usize, template: &str) {
+    fn create_virtual(&mut self, relation: usize, template: &VirtualTable) {
         let table = self.relation(relation).clone();
-        let extra = format!("{}_x", table.name);
-        let statement = template.replace("#N", &table.name).replace("#C", &table.columns[0].name).replace("#X", &extra);
-        self.statements.push(statement);
-        // The coordinates stay out of expressions: the engine compares them rounded, and says so.
-        self.tables.push(TableInfo {
-            name: table.name.as_str().into(),
-            columns: vec![ColumnInfo::typed(&table.columns[0].name, SqlType::Int)],
-        });
+        let columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        self.statements.push(template.of(&table.name, &columns));
+        // Further columns stay out of expressions: the engine compares an R-tree's coordinates rounded, and says so.
+        let columns = table.columns.iter().map(|column| ColumnInfo::typed(&column.name, column.ty));
+        self.tables.push(TableInfo { name: table.name.as_str().into(), columns: columns.collect() });
         self.virtual_.push(true);
         self.later.push(None);
     }

@@ -13,7 +13,7 @@ use crate::compare::Row;
 use crate::config::matches_glob;
 use crate::rng::{Rng, chance, pick};
 use crate::sql::operator::Kind;
-use crate::sql::profile::{ColumnType, JoinKeyword, Partitioning, Profile, Switch};
+use crate::sql::profile::{ColumnType, JoinKeyword, Partitioning, Profile, Switch, VirtualTable};
 use crate::sql::schema::Table;
 use crate::sql::snippet::{Snippet, calls_any};
 use crate::sql::table_snippet::TableSnippet;
@@ -109,8 +109,8 @@ pub struct Capabilities {
     pub added_columns: Vec<String>,
     /// The option of strict tables, if the engine knows it.
     pub strict_option: Option<String>,
-    /// Templates of virtual tables the engine knows.
-    pub virtual_tables: Vec<String>,
+    /// Virtual tables that the engine knows.
+    pub virtual_tables: Vec<VirtualTable>,
     /// Templates of generated columns the engine knows.
     pub generated_columns: Vec<String>,
     /// The optimizer switches the engine knows.
@@ -190,8 +190,7 @@ impl Capabilities {
                 && creates(&template.replace("#T", &table).replace("#A", "a").replace("#D", int).replace("#V", "1"))
         };
         let added_columns = profile.added_columns.iter().enumerate().filter(adds).map(|(_, add)| add.clone()).collect();
-        let virtual_tables =
-            profile.virtual_tables.iter().filter(|template| creates(&template.replace("#C", "c").replace("#X", "x")));
+        let virtual_tables = profile.virtual_tables.iter().filter(|template| creates(&template.of("#N", &["c"])));
         let virtual_tables = virtual_tables.cloned().collect();
         let generated_columns = profile.generated_columns.iter().filter(|template| {
             creates(&format!("CREATE TABLE #N(c {int}, g {})", template.replace("#D", int).replace("#E", "c")))

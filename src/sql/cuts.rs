@@ -70,6 +70,8 @@ pub fn cuts(text: &str) -> Vec<String> {
     found.extend(inlined(&all));
     found.extend(derived(&all));
     found.extend(without_items(&all).iter().map(|shorter| tidy(shorter.trim())));
+    found.extend(without_columns(&all).iter().map(|shorter| tidy(shorter.trim())));
+    found.extend(aliases(&all).iter().map(|range| replaced(range, "")));
     found.extend(plain_table(&all));
     let length = text.len();
     found.retain(|shorter| shorter.len() < length && !shorter.is_empty());
@@ -202,7 +204,11 @@ fn plain_table(all: &[Token]) -> Option<String> {
     let is = |at: usize, word: &str| all[at].is_word(word);
     let columns = next(all, module + 1)?;
     let fits = is(create, "create") && is(is_virtual, "virtual") && is(table, "table") && is(using, "using");
-    fits.then(|| format!("CREATE TABLE {}{}", all[name].text(), spell(&all[columns..])))
+    // Options of the module stand behind the columns.
+    let option = all.iter().position(|token| *token == Token::Symbol('='));
+    let end = option.and_then(|option| (columns..option).rfind(|at| all[*at] == Token::Symbol(',')));
+    let columns = end.map_or_else(|| spell(&all[columns..]), |end| spell(&all[columns..end]) + ")");
+    fits.then(|| format!("CREATE TABLE {}{columns}", all[name].text()))
 }
 
 /// A table of FROM.
@@ -321,27 +327,137 @@ fn cases(all: &[Token]) -> Vec<Range<usize>> {
     found
 }
 
-/// The text with its only common table expression where it is read.
-fn inlined(all: &[Token]) -> Option<String> {
-    let dense: Vec<usize> = (0..all.len()).filter(|at| !matches!(all[*at], Token::Space(_))).collect();
-    let &[with, name, as_, open, ..] = dense.as_slice() else { return None };
-    if !(all[with].is_word("with") && all[as_].is_word("as") && all[open] == Token::Symbol('(')) {
-        return None;
+/// The text with each of the common table expressions that it begins with where it is read.
+fn inlined(all: &[Token]) -> Vec<String> {
+    let mut definitions: Vec<(usize, usize, usize)> = Vec::new();
+    let mut at = next(all, 0).filter(|with| all[*with].is_word("with"));
+    while let Some(before) = at {
+        let definition = || {
+            let name = next(all, before + 1)?;
+            let open = next(all, next(all, name + 1).filter(|as_| all[*as_].is_word("as"))? + 1)?;
+            Some((name, open, close(all, open)? + 1))
+        };
+        let Some(definition) = definition() else { return Vec::new() };
+        definitions.push(definition);
+        at = next(all, definition.2).filter(|comma| all[*comma] == Token::Symbol(','));
     }
-    let close = close(all, open)?;
-    let (name, query) = (all[name].text(), spell(&all[open..=close]));
+    let Some(&(_, _, rest)) = definitions.last() else { return Vec::new() };
+    let without = |&(name, open, end): &(usize, usize, usize)| {
+        let (name, query) = (all[name].text(), spell(&all[open..end]));
+        let others = definitions.iter().filter(|(_, other, _)| *other != open);
+        let others: Vec<String> = others.map(|(start, _, end)| with_query(&all[*start..*end], &name, &query)).collect();
+        let with = if others.is_empty() { "" } else { "WITH " };
+        format!("{with}{}{}", others.join(", "), with_query(&all[rest..], &name, &query)).trim().to_owned()
+    };
+    definitions.iter().map(without).collect()
+}
+
+/// The text with a query in parentheses where it reads a table of that name.
+fn with_query(all: &[Token], name: &str, query: &str) -> String {
     let mut out = String::new();
     let mut reads = false;
-    for token in &all[close + 1..] {
+    for (at, token) in all.iter().enumerate() {
         match token {
-            Token::Word(word) if *word == name && reads => out.extend([query.as_str(), " AS ", name.as_str()]),
+            Token::Word(word) if *word == name && reads => {
+                out.push_str(query);
+                if !next(all, at + 1).is_some_and(|then| all[then].is_word("as")) {
+                    out.extend([" AS ", name]);
+                }
+            }
             other => out.push_str(&other.text()),
         }
         if !matches!(token, Token::Space(_)) {
             reads = token.is_word("from") || token.is_word("join");
         }
     }
-    Some(out.trim().to_owned())
+    out
+}
+
+/// The queries of each set operation, by where they begin.
+fn compounds(all: &[Token]) -> Vec<Vec<usize>> {
+    // Of the queries in parentheses around each other, those before.
+    let (mut open, mut found): (Vec<Vec<usize>>, Vec<Vec<usize>>) = (vec![Vec::new()], Vec::new());
+    let mut combines = false;
+    for (at, token) in all.iter().enumerate() {
+        match token {
+            Token::Space(_) => continue,
+            Token::Symbol('(') => open.push(Vec::new()),
+            Token::Symbol(')') if open.len() > 1 => found.extend(open.pop()),
+            Token::Word(word) if word.eq_ignore_ascii_case("select") => {
+                if let Some(queries) = open.last_mut() {
+                    if !combines {
+                        found.push(std::mem::take(queries));
+                    }
+                    queries.push(at);
+                }
+            }
+            _ => {}
+        }
+        let is_set = is_one_of(token, &["union", "intersect", "except"]);
+        combines = is_set || combines && is_one_of(token, &["all", "distinct"]);
+    }
+    found.extend(open);
+    found.retain(|queries| queries.len() > 1);
+    found
+}
+
+/// The items that are selected.
+fn selected(all: &[Token], select: usize) -> Vec<Range<usize>> {
+    let first = next(all, select + 1).filter(|word| is_one_of(&all[*word], &["distinct", "all"]));
+    let mut start = first.unwrap_or(select) + 1;
+    let (mut depth, mut found) = (0_usize, Vec::new());
+    for at in start..all.len() {
+        match &all[at] {
+            Token::Symbol('(') => depth += 1,
+            Token::Symbol(')') if depth > 0 => depth -= 1,
+            Token::Symbol(',') if depth == 0 => {
+                found.push(start..at);
+                start = at + 1;
+            }
+            token if depth == 0 && (*token == Token::Symbol(')') || token.is_word("from") || ends(token)) => {
+                found.push(start..at);
+                return found;
+            }
+            _ => {}
+        }
+    }
+    found.push(start..all.len());
+    found
+}
+
+/// The text without a column of all queries of a set operation.
+fn without_columns(all: &[Token]) -> Vec<String> {
+    let mut found = Vec::new();
+    for queries in compounds(all) {
+        let lists: Vec<Vec<Range<usize>>> = queries.iter().map(|select| selected(all, *select)).collect();
+        let columns = lists.iter().map(Vec::len).min().unwrap_or_default();
+        for column in (0..columns).filter(|_| columns > 1) {
+            let mut out = String::new();
+            let mut at = 0;
+            for items in &lists {
+                let item = &items[column];
+                // With the comma before it, or behind it.
+                let (start, end) = if column == 0 { (item.start, item.end + 1) } else { (item.start - 1, item.end) };
+                out.push_str(&spell(&all[at..start]));
+                out.push(' ');
+                at = end;
+            }
+            out.push_str(&spell(&all[at..]));
+            found.push(out);
+        }
+    }
+    found
+}
+
+/// The names that items of what is selected are given.
+fn aliases(all: &[Token]) -> Vec<Range<usize>> {
+    let selects = (0..all.len()).filter(|at| all[*at].is_word("select"));
+    let alias = |item: Range<usize>| {
+        let name = before(all, item.end).filter(|name| *name > item.start && matches!(all[*name], Token::Word(_)))?;
+        let as_ = before(all, name).filter(|as_| *as_ > item.start && all[*as_].is_word("as"))?;
+        Some(as_..name + 1)
+    };
+    selects.flat_map(|select| selected(all, select)).filter_map(alias).collect()
 }
 
 /// Pieces that something may go without: clauses, items of lists with a comma of theirs, either side of AND, OR and UNION.
@@ -351,6 +467,8 @@ fn pieces(all: &[Token]) -> Vec<Range<usize>> {
     let mut starts: Vec<(usize, usize)> = Vec::new();
     // At each depth: where the query begins, and the operand.
     let (mut queries, mut operands): (Vec<usize>, Vec<usize>) = (vec![0], vec![0]);
+    // Where the second and further queries of set operations begin, with the operator, and how deep.
+    let mut branches: Vec<(usize, usize)> = Vec::new();
     let mut found = Vec::new();
     let end = |starts: &mut Vec<(usize, usize)>, depth: usize, at: usize, found: &mut Vec<Range<usize>>| {
         while let Some((start, _)) = starts.pop_if(|(_, of)| *of >= depth) {
@@ -366,6 +484,7 @@ fn pieces(all: &[Token]) -> Vec<Range<usize>> {
             }
             Token::Symbol(')') if depth > 0 => {
                 end(&mut starts, depth, at, &mut found);
+                end(&mut branches, depth, at, &mut found);
                 depth -= 1;
                 queries.pop();
                 operands.pop();
@@ -387,6 +506,8 @@ fn pieces(all: &[Token]) -> Vec<Range<usize>> {
                     let last = all_too.filter(|next| all[*next].is_word("all")).unwrap_or(at);
                     found.push(queries[depth]..last + 1);
                     queries[depth] = last + 1;
+                    end(&mut branches, depth, at, &mut found);
+                    branches.push((at, depth));
                 }
                 if word == "and" || word == "or" {
                     found.push(operands[depth]..at + 1);
@@ -404,6 +525,7 @@ fn pieces(all: &[Token]) -> Vec<Range<usize>> {
         }
     }
     end(&mut starts, 0, all.len(), &mut found);
+    end(&mut branches, 0, all.len(), &mut found);
     // The first item of a list, with the comma behind it.
     for (open, close) in groups(all) {
         let mut depth = 0;
@@ -455,6 +577,30 @@ mod tests {
         has("SELECT CASE WHEN a THEN 1 END, b FROM t", "SELECT b FROM t");
         has("WITH s AS (SELECT 1 AS a) SELECT s.a FROM s WHERE s.a", "SELECT s.a FROM (SELECT 1 AS a) AS s WHERE s.a");
         has("WITH s AS (SELECT 1) SELECT 2 UNION SELECT 3", "WITH s AS (SELECT 1) SELECT 3");
+        let two = "SELECT a, b FROM t WHERE c INTERSECT SELECT d, e FROM u WHERE f";
+        has(two, "SELECT a, b FROM t WHERE c");
+        has(two, "SELECT d, e FROM u WHERE f");
+        has(&format!("SELECT 1 FROM ({two}) AS s"), "SELECT 1 FROM (SELECT a, b FROM t WHERE c) AS s");
+    }
+
+    #[test]
+    fn columns_of_a_set_operation_go_together() {
+        let two = "SELECT a AS x, f(b, 1) AS y FROM t UNION ALL SELECT c, d FROM u";
+        has(two, "SELECT a AS x FROM t UNION ALL SELECT c FROM u");
+        has(two, "SELECT f(b, 1) AS y FROM t UNION ALL SELECT d FROM u");
+        has(two, "SELECT a, f(b, 1) AS y FROM t UNION ALL SELECT c, d FROM u");
+        let inside = format!("SELECT s.x FROM (SELECT 1 AS z, 2) AS r, ({two} EXCEPT SELECT DISTINCT 1, 2) AS s");
+        has(
+            &inside,
+            "SELECT s.x FROM (SELECT 1 AS z, 2) AS r, (SELECT a AS x FROM t UNION ALL SELECT c FROM u EXCEPT SELECT DISTINCT 1) AS s",
+        );
+    }
+
+    #[test]
+    fn each_common_table_expression_may_stand_where_it_is_read() {
+        let two = "WITH r AS (SELECT 1 AS a), s AS (SELECT r.a FROM r) SELECT s.a FROM s AS s JOIN t ON s.a";
+        has(two, "WITH s AS (SELECT r.a FROM (SELECT 1 AS a) AS r) SELECT s.a FROM s AS s JOIN t ON s.a");
+        has(two, "WITH r AS (SELECT 1 AS a) SELECT s.a FROM (SELECT r.a FROM r) AS s JOIN t ON s.a");
     }
 
     #[test]
@@ -480,6 +626,7 @@ mod tests {
         has("SELECT lag(a, 2) OVER (ORDER BY b) AS r FROM t", "SELECT NULL AS r FROM t");
         has("SELECT s.a FROM (SELECT a FROM t WHERE b) AS s", "SELECT a FROM t WHERE b");
         has("CREATE VIRTUAL TABLE t USING rtree(a, b, c)", "CREATE TABLE t(a, b, c)");
+        has("CREATE VIRTUAL TABLE t USING fts5(a, b, tokenize = 'x')", "CREATE TABLE t(a, b)");
         assert!(cuts("CREATE INDEX i ON t(a, b)").iter().all(|cut| !cut.contains(" ON 1")), "no condition");
     }
 }

@@ -152,6 +152,9 @@ pub struct Profile {
     pub start: Vec<String>,
     /// Statements of which some are run on a fresh database.
     pub start_options: Vec<String>,
+    /// Statements of which one may lay a fresh database elsewhere, or store it in another way.
+    #[serde(default)]
+    pub storages: Vec<String>,
     /// Statements that undo them.
     pub reset: Vec<String>,
     /// The statement that bounds the time of those that follow: `#MS` milliseconds, `#S` seconds.
@@ -161,8 +164,8 @@ pub struct Profile {
     pub maintenance: Vec<String>,
     /// Collations for columns that only truth-value snippets reach.
     pub collations: Vec<String>,
-    /// Virtual tables that can stand for a table with one INT column.
-    pub virtual_tables: Vec<String>,
+    /// Virtual tables that can stand for a table.
+    pub virtual_tables: Vec<VirtualTable>,
     /// The statement that shows the plan of the query `#Q`.
     pub explain: String,
     /// Names per type; the first is used in CAST unless `casts` says otherwise.
@@ -218,6 +221,33 @@ pub struct Profile {
     /// The grammar of generated expressions, from a file of its own.
     #[serde(default)]
     pub operators: Vec<Operator>,
+}
+
+/// A virtual table: `#N` the table, `#C` its columns, `#X` the begin of names of further ones.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VirtualTable {
+    /// The statement that makes it.
+    pub create: String,
+    /// Types that its columns may have.
+    pub types: Vec<SqlType>,
+    /// Whether it has one column, which is a key.
+    #[serde(default)]
+    pub is_key: bool,
+}
+
+impl VirtualTable {
+    /// The statement, for a table and its columns.
+    pub fn of(&self, table: &str, columns: &[&str]) -> String {
+        let further = format!("{table}_x");
+        self.create.replace("#N", table).replace("#C", &columns.join(", ")).replace("#X", &further)
+    }
+
+    /// Whether it can have columns of these types, which keys are among or not.
+    pub fn takes(&self, types: &[SqlType], keyed: bool) -> bool {
+        let fits = if self.is_key { types.len() == 1 } else { !keyed };
+        fits && types.iter().all(|ty| self.types.contains(ty))
+    }
 }
 
 /// A way to spread the rows of a table over several: `#T` the table, `#C` a column, `#V` a value of it.

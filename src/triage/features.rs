@@ -4,7 +4,7 @@ use crate::sql::lex::{Token, tokens};
 use std::collections::BTreeSet;
 
 /// Words that are features by themselves.
-const WORDS: [(&str, &str); 34] = [
+const WORDS: [(&str, &str); 36] = [
     ("in", "in"),
     ("exists", "exists"),
     ("between", "between"),
@@ -28,6 +28,8 @@ const WORDS: [(&str, &str); 34] = [
     ("with", "cte"),
     ("materialized", "materialized"),
     ("rtree", "rtree"),
+    ("fts5", "full text"),
+    ("attach", "attach"),
     ("strict", "strict"),
     ("unique", "unique"),
     ("check", "check"),

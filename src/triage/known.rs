@@ -275,7 +275,11 @@ mod tests {
                 .filter(|(_, script)| script.engine() == engine)
                 .collect();
             for bug in bugs {
-                let name = bug.script.clone().expect("a script");
+                // No script turns a switch of the target; what only one of them shows is told by the switch and the shape.
+                let Some(name) = bug.script.clone() else {
+                    assert!(bug.cause.is_some() && bug.shape.is_some(), "{}", bug.reason);
+                    continue;
+                };
                 let covers = |(_, script): &&(String, Script)| {
                     // What an experiment on the engine would show is not known here.
                     let known = KnownBug { cause: None, ..bug.clone() };
