@@ -267,6 +267,9 @@ pub fn known_operators(profile: &Profile, mut value: impl FnMut(&str) -> Option<
 mod tests {
     use super::*;
     use crate::catalogue::profile;
+    use crate::config::STATEMENT_LIMITS;
+    use crate::dbms::Connection as _;
+    use crate::dbms::sqlite::Sqlite;
     use crate::rng::stream;
 
     fn table() -> TableInfo {
@@ -308,6 +311,26 @@ mod tests {
             assert!(!node.collates() && !text.contains("COLLATE") && !text.contains("a.n"), "{text}");
         });
         for_seeds(ExprSpec { subqueries: false, ..FREE }, |_, text| assert!(!text.contains("FROM t1"), "{text}"));
+    }
+
+    /// An aggregate of nothing but outer columns, in its condition too, belongs to the query around it.
+    #[test]
+    fn no_operator_makes_an_aggregate_of_the_query_around_it() {
+        let profile = profile("sqlite").expect("the shipped profile");
+        let mut connection = Sqlite::linked(STATEMENT_LIMITS).expect("linked");
+        connection.execute("CREATE TABLE t1(c0 INT, c1 TEXT)").expect("makes a table");
+        let mut subqueries = 0;
+        for op in profile.operators.iter().filter(|op| op.has_subquery()) {
+            let mut sql = op.sql.replace("#T", "t1").replace("#A", "q").replace("#S", "c1");
+            for column in ["#N", "#I", "$1", "$2", "$3"] {
+                sql = sql.replace(column, if column.starts_with('$') { "a.c0" } else { "c0" });
+            }
+            let sql = format!("SELECT {sql} FROM t1 AS a WHERE 1 = 0");
+            let rows = connection.rows(&sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+            assert!(rows.is_empty(), "{sql}");
+            subqueries += 1;
+        }
+        assert!(subqueries > 30, "{subqueries}");
     }
 
     #[test]

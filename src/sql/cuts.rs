@@ -404,17 +404,19 @@ fn compounds(all: &[Token]) -> Vec<Vec<usize>> {
 /// The items that are selected.
 fn selected(all: &[Token], select: usize) -> Vec<Range<usize>> {
     let first = next(all, select + 1).filter(|word| is_one_of(&all[*word], &["distinct", "all"]));
-    let mut start = first.unwrap_or(select) + 1;
-    let (mut depth, mut found) = (0_usize, Vec::new());
-    for at in start..all.len() {
-        match &all[at] {
+    let list = first.unwrap_or(select) + 1;
+    let mut depth = 0_usize;
+    let mut found = Vec::new();
+    let mut start = list;
+    for (at, token) in all.iter().enumerate().skip(list) {
+        match token {
             Token::Symbol('(') => depth += 1,
             Token::Symbol(')') if depth > 0 => depth -= 1,
             Token::Symbol(',') if depth == 0 => {
                 found.push(start..at);
                 start = at + 1;
             }
-            token if depth == 0 && (*token == Token::Symbol(')') || token.is_word("from") || ends(token)) => {
+            _ if depth == 0 && (*token == Token::Symbol(')') || token.is_word("from") || ends(token)) => {
                 found.push(start..at);
                 return found;
             }
