@@ -32,7 +32,7 @@ fn made(target: &str, data: &Path, words: &[&'static str]) -> BTreeMap<&'static 
     let (mut taken, mut refused) = (BTreeMap::new(), 0);
     for (number, schema) in (0..).zip(SCHEMAS) {
         let schema = parse_schema(schema).expect("a schema");
-        let relations = Relations { all: &schema.tables, own: schema.tables.len() };
+        let relations = Relations { all: &schema.tables, own: schema.tables.len(), collated: false };
         for seed in 0..DATABASES {
             let made = database(relations, &session.capabilities, &mut stream(seed, &[number]));
             build(session.connection.as_mut(), &[]).unwrap_or_else(|e| panic!("{target}: {e}"));

@@ -84,6 +84,9 @@ const MANY_ROWS_PERCENT: u32 = 4;
 /// In how many of a hundred databases one of the profile's other storages is used.
 const STORAGE_PERCENT: u32 = 20;
 
+/// In how many of a hundred columns of text that may have another collation they have one.
+const COLLATED_PERCENT: u32 = 15;
+
 /// In how many of a hundred tables an extra column comes when there are rows.
 const LATER_PERCENT: u32 = 15;
 
@@ -120,6 +123,9 @@ pub struct Relations<'a> {
     /// How many of them, the first ones, are a schema's own. The others have a table, a view, a derived table and a common
     /// table expression each.
     pub own: usize,
+    /// Whether nothing that is expected of the queries rests on how the schema's own texts compare, so that their columns may
+    /// have other collations.
+    pub collated: bool,
 }
 
 /// Statements that make tables and nothing in them, and the tables.
@@ -296,8 +302,13 @@ impl<'a> Builder<'a> {
                 let _ = write!(part, " DEFAULT ({value})");
                 self.defaults.insert((relation, at), value);
             }
+            let mut of_column = ColumnInfo::typed(&column.name, column.ty);
+            if let Some(collation) = self.collation(relation, at, rng) {
+                let _ = write!(part, " COLLATE {collation}");
+                of_column.binary = collation == "BINARY";
+            }
             parts.push(part);
-            info.columns.push(ColumnInfo::typed(&column.name, column.ty));
+            info.columns.push(of_column);
         }
         let mut later = None;
         if own {
@@ -347,6 +358,21 @@ impl<'a> Builder<'a> {
         self.tables.push(info);
         self.virtual_.push(false);
         self.later.push(later);
+    }
+
+    /// A collation for a column of the schema. What is unique, referred to or checked under another one is so under another
+    /// condition.
+    fn collation(&self, relation: usize, at: usize, rng: &mut Rng) -> Option<&'a str> {
+        let Table { columns, primary_key, unique, checks, .. } = self.relation(relation);
+        let mut keys = primary_key.iter().chain(unique.iter().flatten());
+        let may = self.relations.collated
+            && self.is_schema_table(relation)
+            && columns[at].ty == SqlType::Text
+            && checks.is_empty()
+            && !self.is_linked(relation)
+            && keys.all(|key| *key != at);
+        let collations = &self.capabilities.profile.collations;
+        if may && chance(rng, COLLATED_PERCENT) { pick(rng, collations).map(String::as_str) } else { None }
     }
 
     /// A way to spread the rows of a table: its option and its statements.

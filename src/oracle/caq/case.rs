@@ -10,6 +10,7 @@ use crate::caq::proof::Pair;
 use crate::caq::simpler::simpler_pairs;
 use crate::program::{Assumption, Expected, Program, Relation};
 use crate::sql::profile::{ColumnType, Switch};
+use prover::ir::Assumption as Granted;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -138,7 +139,10 @@ impl<'a> Case<'a> for CaqCase<'a> {
             let (mut class, used) = class.with_texts([(*one, first), (*other, second)]).ok()?;
             let question =
                 serde_json::to_string(&class.question(Pair((*one).min(*other), (*one).max(*other)))?).ok()?;
-            let guarantees = self.on.profile().guarantees_for(class.divides());
+            let mut guarantees = self.on.profile().guarantees_for(class.divides());
+            if self.on.collated {
+                guarantees.remove(&Granted::TextEqualityIsIdentity);
+            }
             name_types(&mut class, self.on.profile());
             let meets = |(fill, demand): (&Instantiation, &PlaceholderRequirement)| match fill {
                 Instantiation::Generated(node) => meets(node, *demand),
@@ -156,7 +160,8 @@ impl<'a> Case<'a> for CaqCase<'a> {
             }
             let members = vec![*one, *other];
             let class = Arc::new(class);
-            let class = Arc::new(UsableClass { class, members, assumed: Vec::new(), candidates: Vec::new() });
+            let class =
+                Arc::new(UsableClass { class, members, assumed: Vec::new(), candidates: Vec::new(), collated: false });
             let case = Self { on: self.on, class, fills, members: self.members.clone() };
             Some(Reworded { case: Rc::new(case), question, guarantees })
         };

@@ -18,6 +18,7 @@ use crate::sql::profile::{ColumnType, Profile, is_null};
 use crate::sql::snippet::Snippet;
 use crate::sql::types::SqlType;
 use case::CaqCase;
+use prover::ir::Assumption;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 use std::collections::BTreeMap;
@@ -62,6 +63,8 @@ struct UsableClass {
     assumed: Vec<usize>,
     /// For each placeholder the snippets that may fill it.
     candidates: Vec<Vec<Arc<Snippet>>>,
+    /// Whether the members are equivalent whatever texts are equal.
+    collated: bool,
 }
 
 /// The oracle, for one target.
@@ -84,7 +87,8 @@ impl CaqOracle {
         let usable = |(class, members, assumed): &(Arc<OracleClass>, Vec<usize>, Vec<usize>)| {
             let candidates = (0..class.names.placeholders.len()).map(|p| candidates(class, p, &capabilities)).collect();
             let (class, members, assumed) = (class.clone(), members.clone(), assumed.clone());
-            Arc::new(UsableClass { class, members, assumed, candidates })
+            let collated = assumed.is_empty() && holds_of_any_collation(&class, &members, &capabilities.profile);
+            Arc::new(UsableClass { class, members, assumed, candidates, collated })
         };
         let classes = classes.iter().map(usable).collect();
         Self { capabilities, classes, snippet_percent, may_fail_percent, unused: unused.clone() }
@@ -159,14 +163,23 @@ fn name_types(class: &mut OracleClass, profile: &Profile) {
     }
 }
 
-/// The tables of a class.
-fn relations(class: &OracleClass) -> Relations<'_> {
-    Relations { all: &class.names.relations, own: class.schema.tables.len() }
+/// The tables of a class, and whether its columns of text may have any collation.
+fn relations(class: &OracleClass, collated: bool) -> Relations<'_> {
+    Relations { all: &class.names.relations, own: class.schema.tables.len(), collated }
+}
+
+/// Whether the proofs of these members do not assume that texts are equal only if they are the same.
+fn holds_of_any_collation(class: &OracleClass, members: &[usize], profile: &Profile) -> bool {
+    let mut guarantees = profile.guarantees_for(class.divides());
+    guarantees.remove(&Assumption::TextEqualityIsIdentity);
+    let proven = class.select(&guarantees, &profile.name, false).members;
+    class.assumes.iter().all(|assumed| guarantees.contains(assumed))
+        && members.iter().all(|member| proven.contains(member))
 }
 
 /// Statements that make tables on which the members of a class can be tried, and the tables.
 fn trial_tables(class: &OracleClass, capabilities: &Capabilities, seed: u64) -> (Vec<String>, Vec<TableInfo>) {
-    tables(relations(class), capabilities, &mut stream(seed, &[]))
+    tables(relations(class, false), capabilities, &mut stream(seed, &[]))
 }
 
 /// The members of these that run on the target, on tables without rows, with every expression NULL and every table a
@@ -281,15 +294,20 @@ impl Oracle for CaqOracle {
     }
 
     fn database<'a>(&'a self, rng: &mut Rng) -> Box<dyn TestDatabase + 'a> {
-        Box::new(self.generate(rng))
+        let class = self.draw(rng);
+        let collated = class.collated;
+        Box::new(self.on(class, collated, rng))
     }
 }
 
 impl CaqOracle {
-    /// Makes a database of a random class.
+    fn draw(&self, rng: &mut Rng) -> Arc<UsableClass> {
+        self.classes[rng.random_range(0..self.classes.len())].clone()
+    }
+
+    /// Makes a database of a random class, whose texts are compared byte by byte.
     pub(super) fn generate(&self, rng: &mut Rng) -> CaqDatabase<'_> {
-        let class = self.classes[rng.random_range(0..self.classes.len())].clone();
-        self.on(class, rng)
+        self.on(self.draw(rng), false, rng)
     }
 
     /// Makes a database of a class that was made of another one, all of whose members are taken.
@@ -298,12 +316,13 @@ impl CaqOracle {
         let candidates =
             (0..class.names.placeholders.len()).map(|p| candidates(&class, p, &self.capabilities)).collect();
         let members = (0..class.members.len()).collect();
-        self.on(Arc::new(UsableClass { class: Arc::new(class), members, assumed: Vec::new(), candidates }), rng)
+        let (class, assumed) = (Arc::new(class), Vec::new());
+        self.on(Arc::new(UsableClass { class, members, assumed, candidates, collated: false }), false, rng)
     }
 
-    fn on(&self, class: Arc<UsableClass>, rng: &mut Rng) -> CaqDatabase<'_> {
-        let database = database(relations(&class.class), &self.capabilities, rng);
-        CaqDatabase { oracle: self, class, database }
+    fn on(&self, class: Arc<UsableClass>, collated: bool, rng: &mut Rng) -> CaqDatabase<'_> {
+        let database = database(relations(&class.class, collated), &self.capabilities, rng);
+        CaqDatabase { oracle: self, class, database, collated }
     }
 
     /// The classes that run on the target, with the positions of the members that do.
@@ -317,6 +336,8 @@ pub(super) struct CaqDatabase<'a> {
     oracle: &'a CaqOracle,
     class: Arc<UsableClass>,
     database: Database,
+    /// Whether columns of text may have other collations in it.
+    collated: bool,
 }
 
 impl CaqDatabase<'_> {
@@ -569,3 +590,6 @@ impl TestDatabase for CaqDatabase<'_> {
         Rc::new(CaqCase { on: self, class: self.class.clone(), fills, members })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -172,7 +172,7 @@ struct CoddDatabase<'a> {
 impl<'a> CoddDatabase<'a> {
     fn generate(oracle: &'a Coddtest, rng: &mut Rng) -> Self {
         let (relations, own) = relations(oracle, rng);
-        let relations = Relations { all: &relations, own };
+        let relations = Relations { all: &relations, own, collated: false };
         let mut database = database(relations, &oracle.capabilities, rng);
         let profile = oracle.profile();
         let declared = |ty| profile.declared(&ColumnType::Class(ty));

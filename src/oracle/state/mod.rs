@@ -297,7 +297,7 @@ struct StateDatabase<'a> {
 impl<'a> StateDatabase<'a> {
     fn generate(oracle: &'a State, rng: &mut Rng) -> Self {
         let schema = schema(oracle, rng);
-        let relations = Relations { all: &schema, own: schema.len() };
+        let relations = Relations { all: &schema, own: schema.len(), collated: false };
         let mut database = database(relations, &oracle.capabilities, rng);
         let referred = schema.iter().any(|table| table.foreign_keys.iter().any(acts));
         let logs = !referred && !oracle.profile().changes.triggers.made.is_empty() && chance(rng, 20);
