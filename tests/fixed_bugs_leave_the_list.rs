@@ -28,11 +28,15 @@ fn a_script_tells_whether_a_bug_is_gone() {
     {
         fs::write(caqtus.path(&format!("lists/{name}.slt")), script(sql)).expect("writes");
     }
+    // That one says itself that it is right here.
+    let said = script("SELECT 1").replace("# right: none", "# right: 3.10.0 to 99.0");
+    fs::write(caqtus.path("lists/said.slt"), said).expect("writes");
     let entry = |name: &str, versions: &str| {
         format!("[[bug]]\nreason = '{name}'\nclass = 'no such class'\nscript = '{name}.slt'\n{versions}\n")
     };
     let list = [
         entry("gone", "versions = '3.1.0 to 3.9.2'"),
+        entry("said", "versions = '3.1.0 to 3.9.2'"),
         entry("there", ""),
         entry("void", ""),
         entry("newer", "versions = '3.1.0 to 99.0'"),

@@ -56,9 +56,16 @@ pub struct Gone {
 }
 
 impl Watched {
-    /// Whether a version is newer than those that are known to have it.
-    pub(super) fn is_older_than(&self, version: &str) -> bool {
-        version_key(&self.last_seen) < version_key(version)
+    /// Whether a version is newer than those that are known to have it, and nobody has said yet that it is right there.
+    pub(super) fn may_be_gone_on(&self, version: &str) -> bool {
+        let is_right = match &self.evidence {
+            Evidence::Script(_, text) => {
+                let right = Script::parse(text).ok().and_then(|script| script.versions("right").ok());
+                right.is_some_and(|right| right.contains(version))
+            }
+            Evidence::Directory(_) | Evidence::Finding(_) => false,
+        };
+        version_key(&self.last_seen) < version_key(version) && !is_right
     }
 
     fn gone(&self) -> Gone {

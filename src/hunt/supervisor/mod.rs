@@ -342,7 +342,7 @@ impl<'a> Hunt<'a> {
     /// Looks, beside the hunt, whether known bugs are still there that older versions have.
     fn look_for_gone(&mut self, version: &str) {
         let HuntEnvironment { watched, data_dir, .. } = &self.plan.environment;
-        let entries: Vec<Watched> = watched.iter().filter(|entry| entry.is_older_than(version)).cloned().collect();
+        let entries: Vec<Watched> = watched.iter().filter(|entry| entry.may_be_gone_on(version)).cloned().collect();
         self.to_be_looked_at = entries.len();
         // A server of the user's may not survive the question.
         let target = self.plan.spec.dbms.parse().ok().filter(|target: &Target| !target.is_shared());
