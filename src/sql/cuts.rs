@@ -160,6 +160,23 @@ fn conditions(all: &[Token]) -> Vec<Range<usize>> {
     (0..all.len()).filter(begins).map(body).filter(|range| !range.is_empty()).collect()
 }
 
+/// A text with a constant in the place of each condition that is a column or a literal. `None` if it has no such condition.
+pub fn with_constant_conditions(text: &str, constant: &str) -> Option<String> {
+    let all = tokens(text).ok()?;
+    let is_value = |range: &Range<usize>| {
+        let words: Vec<_> = all[range.clone()].iter().filter(|token| !matches!(token, Token::Space(_))).collect();
+        matches!(words[..], [Token::Word(_) | Token::Literal(_)] | [Token::Word(_), Token::Symbol('.'), Token::Word(_)])
+    };
+    let values: Vec<_> = conditions(&all).into_iter().filter(is_value).collect();
+    let (mut out, mut at) = (String::new(), 0);
+    for range in &values {
+        out.extend([&spell(&all[at..range.start]), " ", constant, " "]);
+        at = range.end;
+    }
+    out.push_str(&spell(&all[at..]));
+    (!values.is_empty()).then(|| tidy(&out))
+}
+
 /// From the name of each window function to the end of its window.
 fn calls_over(all: &[Token]) -> Vec<Range<usize>> {
     let call = |at: usize| {
@@ -627,6 +644,12 @@ mod tests {
         has("SELECT a FROM t JOIN u ON a IN (NULL) WHERE b", "SELECT a FROM t JOIN u ON 1 = 0 WHERE b");
         has("SELECT lag(a, 2) OVER (ORDER BY b) AS r FROM t", "SELECT NULL AS r FROM t");
         has("SELECT s.a FROM (SELECT a FROM t WHERE b) AS s", "SELECT a FROM t WHERE b");
+        let constant = |text: &str| with_constant_conditions(text, "1 = 0");
+        let known = constant("SELECT a FROM t JOIN u ON t.b WHERE 'A' GROUP BY a HAVING a > 'x'");
+        assert_eq!(known.as_deref(), Some("SELECT a FROM t JOIN u ON 1 = 0 WHERE 1 = 0 GROUP BY a HAVING a > 'x'"));
+        let known = constant("SELECT 1 FROM t WHERE EXISTS (SELECT 1 FROM t WHERE a)");
+        assert_eq!(known.as_deref(), Some("SELECT 1 FROM t WHERE EXISTS (SELECT 1 FROM t WHERE 1 = 0)"));
+        assert_eq!(constant("SELECT a FROM t WHERE a IS NULL"), None);
         has("CREATE VIRTUAL TABLE t USING rtree(a, b, c)", "CREATE TABLE t(a, b, c)");
         has("CREATE VIRTUAL TABLE t USING fts5(a, b, tokenize = 'x')", "CREATE TABLE t(a, b)");
         assert!(cuts("CREATE INDEX i ON t(a, b)").iter().all(|cut| !cut.contains(" ON 1")), "no condition");

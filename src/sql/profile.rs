@@ -162,7 +162,7 @@ pub struct Profile {
     pub time_limit: Option<String>,
     /// Statements that must not change any result; `#T` is a table.
     pub maintenance: Vec<String>,
-    /// Collations for columns that only truth-value snippets reach.
+    /// Collations for columns that only truth-value snippets reach, and classes that compare no texts.
     pub collations: Vec<String>,
     /// Virtual tables that can stand for a table.
     pub virtual_tables: Vec<VirtualTable>,

@@ -10,12 +10,14 @@ use super::rows::{split_statements, without_column};
 use crate::dbms::Connection;
 use crate::interpret::{Verdict, make, results, verdict};
 use crate::program::{Check, Evaluation, Meaning, Relation, Step, tables_of, told_type};
+use crate::sql::cuts::with_constant_conditions;
 use crate::sql::lex::{Token, tidy, tokens};
 use crate::sql::profile::Profile;
 use crate::sql::schema::created_table;
 use crate::sql::types::SqlType;
 use prover::ir::Schema;
 use std::fmt::Write as _;
+use std::iter;
 use std::sync::Arc;
 
 /// The types of values that the evaluator knows.
@@ -41,6 +43,9 @@ pub(super) fn settings(statements: &[String], profile: &Profile) -> Vec<String> 
 /// Bytes of queries that people compare at a glance: of two that must agree and are no longer nothing need be computed.
 const PLAIN_LENGTH: usize = 100;
 
+/// What stands for a condition that has no meaning for the evaluator.
+const CONSTANTS: [&str; 3] = ["NULL", "1 = 0", "1 = 1"];
+
 /// A finding of the query that is wrong, cut to its core, and of the rows that it must return, where the evaluator knows these
 /// and the queries that must agree are long. `tick` says whether there is time for another run.
 pub fn judged(
@@ -58,9 +63,8 @@ pub fn judged(
         return None;
     }
     let settings = settings(&finding.statements, profile);
-    let query = Step::query(tidy(&core.sql));
-    let mut shows = |statements: &[String]| {
-        let (steps, check) = Tables::of(statements, profile)?.judged(&query, profile)?;
+    let mut shows = |statements: &[String], query: &Step| {
+        let (steps, check) = Tables::of(statements, profile)?.judged(query, profile)?;
         let made = tick() && make(connection, statements).is_ok_and(|failed| failed.is_empty());
         let checks = [check];
         let is_wrong =
@@ -68,10 +72,18 @@ pub fn judged(
         is_wrong.then_some((steps, checks))
     };
     let without = settings.iter().filter(|setting| !core.statements.contains(setting));
-    let statements: Vec<String> = without.chain(&core.statements).cloned().collect();
-    shows(&statements)?;
-    let statements = fewer(statements, &settings, &mut |statements| shows(statements).is_some());
-    let (steps, checks) = shows(&statements)?;
+    let own: Vec<String> = without.chain(&core.statements).cloned().collect();
+    // A cut may have taken what the evaluator must know, the type of a column, and left a condition that only the engine knows.
+    let plain = CONSTANTS.iter().filter_map(|constant| with_constant_conditions(&core.sql, constant));
+    let texts = iter::once(core.sql.clone()).chain(plain).map(|sql| tidy(&sql));
+    let texts: Vec<Step> = texts.filter(|sql| sql.len() < longest).map(Step::query).collect();
+    let tables = [own, finding.statements.clone()];
+    let (statements, query) = texts
+        .iter()
+        .flat_map(|query| tables.iter().map(move |statements| (statements, query)))
+        .find(|(statements, query)| shows(statements, query).is_some())?;
+    let statements = fewer(statements.clone(), &settings, &mut |statements| shows(statements, query).is_some());
+    let (steps, checks) = shows(&statements, query)?;
     let (wrong, last) = (steps.len() - 2, steps.len() - 1);
     let context = |at: usize| match at {
         at if at == wrong => "the query that is wrong, cut",
