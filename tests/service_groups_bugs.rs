@@ -101,22 +101,52 @@ fn findings(served: &Served, bug: i64) -> Vec<(i64, String)> {
         .collect()
 }
 
+/// A wrong result whose core is right with a switch.
+fn cored(class: &str, number: i64, needs: &[&str], switch: &str, core: &str) -> Finding {
+    let mut one = finding("sqlite", class, number);
+    one.cause.needs = needs.iter().map(|need| (*need).to_owned()).collect();
+    one.cause.core = Some(Core {
+        statements: vec!["CREATE TABLE t(c INT)".to_owned()],
+        before: Vec::new(),
+        sql: core.to_owned(),
+        reference: String::new(),
+        switches: vec![switch.to_owned()],
+        left_out: 0,
+    });
+    one.seal();
+    one
+}
+
+#[test]
+fn a_new_bug_with_the_condition_of_another_is_a_part_of_it_unless_that_is_ignored() {
+    let caqtus = Caqtus::new();
+    let alone = "SELECT c FROM t WHERE EXISTS (SELECT c FROM t WHERE c INTERSECT SELECT c FROM t)";
+    let grouped = format!("SELECT s.c FROM (SELECT t.c FROM t {} GROUP BY 1) AS s", &alone["SELECT c FROM t ".len()..]);
+    let needs = ["exists", "intersect"];
+    let alone = cored("alone", 1, &needs, "exists-off", alone);
+    let within = |class: &str, number: i64, also: &str| {
+        cored(class, number, &[&needs[..], &[also]].concat(), "exists-off", &grouped)
+    };
+    put(&caqtus, "one", &[(alone, None), (within("grouped", 2, "distinct"), None)]);
+    let served = Served::start(&caqtus);
+    let whole = of_class(&served, "alone");
+    assert_eq!(bugs(&served, ""), [(whole, 2)]);
+    let trail = served.get("/api/v1/audit?limit=500").expect(200);
+    let who: Vec<_> = trail["items"].as_array().expect("items").iter().map(|line| &line["who"]).collect();
+    assert_eq!(who, ["hunt", "hunt"]);
+    state(&served, whole, &json!({ "state": "ignored", "why": "known" })).expect(200);
+    put(&caqtus, "two", &[(within("windowed", 3, "window"), None)]);
+    assert_eq!(bugs(&served, ""), [(whole, 2), (of_class(&served, "windowed"), 1)], "somebody is to look at it");
+}
+
 #[test]
 fn bugs_that_one_version_fixed_and_that_are_alike_are_one_once_both_are_bisected() {
     let caqtus = Caqtus::new();
     build(&caqtus, "data/engines/sqlite-3.30.0/libsqlite3.so", "3.30.0", &[("BUG", "1")]);
     let one = |class: &str, number: i64, needs: &[&str], switch: &str| {
-        let mut one = finding("sqlite@3.30.0", class, number);
+        let mut one = cored(class, number, needs, switch, "");
+        one.dbms = "sqlite@3.30.0".to_owned();
         one.version = "3.30.0".to_owned();
-        one.cause.needs = needs.iter().map(|need| (*need).to_owned()).collect();
-        one.cause.core = Some(Core {
-            statements: Vec::new(),
-            before: Vec::new(),
-            sql: String::new(),
-            reference: String::new(),
-            switches: vec![switch.to_owned()],
-            left_out: 0,
-        });
         one.seal();
         one
     };

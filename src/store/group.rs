@@ -9,12 +9,16 @@ use super::event::emit;
 use super::{Store, StoreError, json as to_json, read, text};
 use crate::triage::cause::Fixed;
 use crate::triage::finding::Finding;
+use crate::triage::fingerprint::Traits;
 use crate::triage::known::KnownBug;
 use serde_json::json;
 use sqlx::PgConnection;
 
 /// Names the lock that is shared by those who store findings, and held alone by who changes where they go.
 const LOCK: &str = "caqtus bug groups";
+
+/// Who brings bugs together when something is found, in the trail.
+const HUNT: &str = "hunt";
 
 /// What became of merging a bug into another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,17 +48,6 @@ pub enum Split {
     NotOfBug,
     /// The bug has no other case.
     Alone,
-}
-
-/// A bug that a version fixed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FixedBug {
-    /// Its number.
-    pub id: i64,
-    /// Its revision.
-    pub revision: i64,
-    /// Its smallest finding, which knows where it was fixed.
-    pub finding: Finding,
 }
 
 /// A bug that is ignored, with what shows whether it is there.
@@ -97,7 +90,7 @@ async fn recount(connection: &mut PgConnection, ids: &[i64]) -> Result<(), Store
 
 impl Store {
     /// Stores a finding of a campaign, with the bug that it is likely of; whether it is new to the campaign. `known` is why
-    /// it is no news.
+    /// it is no news. A bug that is new may turn out to be a part of another one.
     pub async fn finding_put(&self, campaign: i64, finding: &Finding, known: Option<&str>) -> Result<bool, StoreError> {
         let mut tx = self.pool.begin().await?;
         sqlx::query!("SELECT pg_advisory_xact_lock_shared(hashtext($1))", LOCK).fetch_one(&mut *tx).await?;
@@ -145,7 +138,13 @@ impl Store {
             });
             emit(&mut tx, "finding", Some(campaign), data).await?;
         }
+        let is_first =
+            sqlx::query_scalar!(r#"SELECT findings = 1 AS "first!" FROM bug WHERE id = $1"#, bug).fetch_one(&mut *tx);
+        let is_first = is_first.await? && number.is_some();
         tx.commit().await?;
+        if is_first {
+            self.bug_bring_together(bug, HUNT).await?;
+        }
         Ok(number.is_some())
     }
 
@@ -292,28 +291,42 @@ impl Store {
         rows.collect()
     }
 
-    /// The bugs of a target that nobody split off or merged into another, and that were seen to be fixed by one version: those
-    /// whose bisection ended where that of this one did, which is among them.
-    pub async fn bug_fixed_alike(&self, id: i64) -> Result<Vec<FixedBug>, StoreError> {
+    /// Brings a bug together with one that is alike ([`Traits::alike`]), as `caqtus bug list` does, unless somebody split off
+    /// or merged one of them. The whole is the one that needs less. Which is a part of which, if so.
+    pub async fn bug_bring_together(&self, id: i64, who: &str) -> Result<Option<(i64, i64)>, StoreError> {
+        // Into what people ignore only goes what one version fixed.
         let rows = sqlx::query!(
-            r#"SELECT bug.id, bug.revision, bug.bisection ->> 'last_bad' AS "last_bad!",
-                   bug.bisection ->> 'first_good' AS "first_good!",
+            r#"SELECT bug.id, bug.revision, bug.bisection ->> 'last_bad' AS last_bad,
+                   bug.bisection ->> 'first_good' AS first_good,
                    (SELECT finding FROM finding WHERE bug_id = bug.id ORDER BY size, number LIMIT 1) AS finding
-               FROM bug JOIN bug AS this ON this.dbms = bug.dbms AND this.bisection ->> 'last_bad' = bug.bisection ->> 'last_bad'
-                   AND this.bisection ->> 'first_good' = bug.bisection ->> 'first_good'
+               FROM bug JOIN bug AS this ON this.dbms = bug.dbms AND this.kind = bug.kind
+                   AND (this.id = bug.id OR bug.state <> 'ignored' AND this.state <> 'ignored'
+                       OR this.bisection ->> 'first_good' = bug.bisection ->> 'first_good')
                WHERE this.id = $1 AND this.merged_into IS NULL AND this.split IS NULL AND bug.merged_into IS NULL
                    AND bug.split IS NULL
                ORDER BY bug.id"#,
             id
         );
-        let rows = rows.fetch_all(&self.pool).await?.into_iter().filter_map(|row| {
-            let finding: Result<Finding, _> = read(format!("the smallest finding of bug {}", row.id), row.finding?);
-            Some(finding.map(|mut finding| {
-                finding.cause.fixed = Some(Fixed { last_bad: row.last_bad, first_good: Some(row.first_good) });
-                FixedBug { id: row.id, revision: row.revision, finding }
-            }))
-        });
-        rows.collect()
+        let mut all: Vec<(i64, i64, Traits)> = Vec::new();
+        for row in rows.fetch_all(&self.pool).await? {
+            let Some(finding) = row.finding else { continue };
+            let mut finding: Finding = read(format!("the smallest finding of bug {}", row.id), finding)?;
+            if let Some(last_bad) = row.last_bad {
+                finding.cause.fixed = Some(Fixed { last_bad, first_good: row.first_good });
+            }
+            all.extend(finding.traits().map(|traits| (row.id, row.revision, traits)));
+        }
+        let Some(own) = all.iter().find(|(bug, ..)| *bug == id) else { return Ok(None) };
+        let Some(other) = all.iter().find(|(bug, _, traits)| *bug != id && traits.alike(&own.2)) else {
+            return Ok(None);
+        };
+        // Of two that need as much the older one is the whole.
+        let (part, whole) = if (own.2.size(), own.0) < (other.2.size(), other.0) { (other, own) } else { (own, other) };
+        Ok(match self.bug_merge(part.0, part.1, whole.0, who).await? {
+            Merge::Done(_) => Some((part.0, whole.0)),
+            // Somebody was faster.
+            Merge::Stale(_) | Merge::Missing | Merge::NoTarget | Merge::IsPart(..) => None,
+        })
     }
 
     /// The fingerprints of a bug and of those that were merged into it. What was split off a bug has none of its own.

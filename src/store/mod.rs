@@ -40,7 +40,7 @@ pub use discovery::{
 };
 
 pub use event::{EventListener, EventRow};
-pub use group::{FixedBug, IgnoredBug, Merge, Split};
+pub use group::{IgnoredBug, Merge, Split};
 pub use job::{JobRow, NewJob};
 pub use review::{ClassDetail, ClassFilter, ClassLine, QueuedClass, Withdrawal};
 pub use snippet::{Build, ParentRow, Provenance, SnippetFilter, SnippetRow, ValidationRow};

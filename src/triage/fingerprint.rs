@@ -175,36 +175,62 @@ fn used(expressions: &[String]) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traits {
     kind: FindingKind,
-    fixed: Fixed,
-    /// The switches that cure it.
+    /// Where it was fixed, if that was tried.
+    fixed: Option<Fixed>,
+    /// The switches that cure its core.
     switches: BTreeSet<String>,
+    /// Those that cure the core or the whole case.
+    cures: BTreeSet<String>,
     /// The constructs that tell it apart.
     needs: BTreeSet<String>,
     /// All that it needs.
     all: BTreeSet<String>,
-    /// The query of the core, as [`plain`] has it.
+    /// The query of the core, as [`leaves_alike`] has it.
     text: String,
+}
+
+/// A [`plain`] query in which a value is written as a name is, and no table has another name.
+fn leaves_alike(plain: &str) -> String {
+    let names = tokens(plain).unwrap_or_default().into_iter().map(|token| match token {
+        Token::Literal("0") => "x".to_owned(),
+        other => other.text(),
+    });
+    names.collect::<String>().replace(" as x", "")
 }
 
 /// Bytes that a condition must have to tell a bug from others.
 const CONDITION_MIN: usize = 40;
 
 impl Traits {
-    /// Whether two findings that one version fixed are likely of one bug, although a fingerprint tells them apart. Of one of
-    /// them less could be taken away, or a switch cures one of them only by turning off what came before the bug:
+    /// Whether two findings are likely of one bug, although a fingerprint tells them apart. Of one of them less could be taken
+    /// away, or a switch cures one of them only by turning off what came before the bug.
+    ///
+    /// Two that different versions fixed are not, and of two that one and the same version fixed:
     ///
     /// * a switch cures both, and one needs what the other needs, and joins, groups or the like besides, or
     /// * no switch cures the one, and both need the same, or
     /// * one needs all that the other needs, and the other's condition, which has a subquery, stands in it.
     ///
-    /// The more versions were tried, the more this says.
+    /// The more versions were tried, the more this says. Where that is not known, or the newest version has both, the last must
+    /// hold and a switch cure both.
     pub fn alike(&self, other: &Self) -> bool {
-        if (self.kind, &self.fixed) != (other.kind, &other.fixed) {
+        if self.kind != other.kind || self.contradicts(other) {
             return false;
         }
-        if self.has_condition_of(other) || other.has_condition_of(self) {
-            return true;
+        let stands = self.has_condition_of(other) || other.has_condition_of(self);
+        match (&self.fixed, &other.fixed) {
+            (Some(Fixed { first_good: Some(_), .. }), Some(_)) => stands || self.needs_alike(other),
+            _ => stands && !self.cures.is_disjoint(&other.cures),
         }
+    }
+
+    /// Whether different versions fixed them.
+    pub fn contradicts(&self, other: &Self) -> bool {
+        matches!((&self.fixed, &other.fixed), (Some(one), Some(other)) if one != other)
+    }
+
+    /// Whether what two findings need, and the switches that cure them, are alike.
+    fn needs_alike(&self, other: &Self) -> bool {
         if self.switches.is_empty() != other.switches.is_empty() {
             return !self.needs.is_empty() && self.needs == other.needs;
         }
@@ -243,19 +269,19 @@ impl Finding {
         specific
     }
 
-    /// What can be compared with other findings, where it is known which version fixed it and what it needs.
+    /// What can be compared with other findings, where experiments left a core.
     pub fn traits(&self) -> Option<Traits> {
-        // Of two bugs that the newest version has too, no version says anything.
-        let fixed = self.cause.fixed.clone().filter(|fixed| fixed.first_good.is_some() && self.cause.core.is_some())?;
+        let core = self.cause.core.as_ref()?;
         let one = |need: &str| ALIKE.iter().find(|(one, _)| *one == need).map_or(need, |(_, other)| *other).to_owned();
         let all: Vec<String> = self.cause.needs.iter().map(|need| one(need)).collect();
         let needs = telling(&all, false).split(", ").filter(|need| !need.is_empty()).map(str::to_owned).collect();
         let all = all.into_iter().collect();
-        let switches =
-            self.switches().into_iter().filter(|name| !EVERYTHING.contains(name)).map(str::to_owned).collect();
-        let core = self.cause.core.as_ref()?;
-        let text = plain(core.statements.iter().map(String::as_str), &core.sql);
-        Some(Traits { kind: self.kind, fixed, switches, needs, all, text })
+        let only_some =
+            |names: &[String]| names.iter().filter(|name| !EVERYTHING.contains(&name.as_str())).cloned().collect();
+        let switches: BTreeSet<String> = only_some(&core.switches);
+        let cures = switches.union(&only_some(&self.cured_by)).cloned().collect();
+        let text = leaves_alike(&plain(core.statements.iter().map(String::as_str), &core.sql));
+        Some(Traits { kind: self.kind, fixed: self.cause.fixed.clone(), switches, cures, needs, all, text })
     }
 
     /// What it has in common with other findings of the same bug.

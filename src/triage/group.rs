@@ -206,7 +206,8 @@ fn told_apart<'a>(findings: &'a [(PathBuf, Finding)], decisions: &Decisions, key
     }
 }
 
-/// Brings findings together that one version fixed and that are alike. The bug is that of the one that needs least.
+/// Brings findings together that are alike. The bug is that of the one that needs least. Bugs that different versions fixed stay
+/// apart, whatever is between them.
 fn brought_together<'a>(
     findings: &'a [(PathBuf, Finding)],
     decisions: &Decisions,
@@ -219,11 +220,14 @@ fn brought_together<'a>(
     }
     all.sort_by(|(one, a), (other, b)| (one.size(), a).cmp(&(other.size(), b)));
     for at in 0..all.len() {
-        let Some(into) = all[..at].iter().find(|(traits, _)| traits.alike(&all[at].0)).map(|(_, key)| key.clone())
-        else {
-            continue;
+        let from = all[at].1.clone();
+        let contradict = |into: &String| {
+            let of = |bug| all.iter().filter(move |(_, key)| key == bug);
+            of(into).any(|(one, _)| of(&from).any(|(other, _)| one.contradicts(other)))
         };
-        let from = std::mem::replace(&mut all[at].1, into.clone());
+        let is_one =
+            |(traits, into): &&(Traits, String)| *into != from && traits.alike(&all[at].0) && !contradict(into);
+        let Some(into) = all[..at].iter().find(is_one).map(|(_, key)| key.clone()) else { continue };
         for key in keys.values_mut().chain(all.iter_mut().map(|(_, key)| key)).filter(|key| **key == from) {
             key.clone_from(&into);
         }
@@ -320,6 +324,40 @@ mod tests {
         assert_eq!(Decisions::read(dir.path()).expect("reads"), decisions);
     }
 
+    /// A wrong result with a core that switches cure.
+    fn cored(name: &str, good: Option<&str>, switches: &[&str], needs: &[&str]) -> (PathBuf, Finding) {
+        let mut one = finding();
+        (one.kind, one.class) = (FindingKind::WrongResult, name.to_owned());
+        one.seal();
+        one.cause.needs = needs.iter().map(|need| (*need).to_owned()).collect();
+        // Nothing is no version.
+        let good = good.map(|good| Some(good.to_owned()).filter(|good| !good.is_empty()));
+        one.cause.fixed = good.map(|first_good| Fixed { last_bad: "1".to_owned(), first_good });
+        one.cause.core = Some(Core {
+            statements: Vec::new(),
+            before: Vec::new(),
+            sql: String::new(),
+            reference: String::new(),
+            switches: switches.iter().map(|name| (*name).to_owned()).collect(),
+            left_out: 0,
+        });
+        (PathBuf::from(name), one)
+    }
+
+    /// The same, asking whether there is a row in an intersection, within a grouped query if the value is above 1.
+    fn asking((path, mut one): (PathBuf, Finding), column: &str, value: u8) -> (PathBuf, Finding) {
+        if let Some(core) = &mut one.cause.core {
+            core.statements = vec!["CREATE TABLE t1(c0 INT, c1 INT)".to_owned()];
+            core.sql = format!(
+                "SELECT {column} FROM t1 WHERE EXISTS (SELECT {column} FROM t1 WHERE {value} INTERSECT SELECT {column})"
+            );
+            if value > 1 {
+                core.sql = format!("SELECT s.w FROM ({} GROUP BY t1.c0) AS s", core.sql);
+            }
+        }
+        (path, one)
+    }
+
     #[test]
     fn findings_that_different_versions_fixed_are_different_bugs() {
         let mut all: Vec<_> = [four(), four()].concat();
@@ -338,59 +376,29 @@ mod tests {
 
     #[test]
     fn findings_that_one_version_fixed_are_one_bug_if_they_are_alike() {
-        let one = |name: &str, good: Option<&str>, switches: &[&str], needs: &[&str]| {
-            let mut one = finding();
-            (one.kind, one.class) = (FindingKind::WrongResult, name.to_owned());
-            one.seal();
-            one.cause.needs = needs.iter().map(|need| (*need).to_owned()).collect();
-            // Nothing is no version.
-            let good = good.map(|good| Some(good.to_owned()).filter(|good| !good.is_empty()));
-            one.cause.fixed = good.map(|first_good| Fixed { last_bad: "1".to_owned(), first_good });
-            one.cause.core = Some(Core {
-                statements: Vec::new(),
-                before: Vec::new(),
-                sql: String::new(),
-                reference: String::new(),
-                switches: switches.iter().map(|name| (*name).to_owned()).collect(),
-                left_out: 0,
-            });
-            (PathBuf::from(name), one)
-        };
-        let asking = |(path, mut one): (PathBuf, Finding), column: &str, value: u8| {
-            if let Some(core) = &mut one.cause.core {
-                core.statements = vec!["CREATE TABLE t1(c0 INT, c1 INT)".to_owned()];
-                core.sql = format!(
-                    "SELECT {column} FROM t1 WHERE EXISTS (SELECT {column} FROM t1 WHERE {value} INTERSECT SELECT {column})"
-                );
-                if value > 1 {
-                    core.sql = format!("SELECT s.w FROM ({} GROUP BY t1.c0) AS s", core.sql);
-                }
-            }
-            (path, one)
-        };
         let (flat, other) = (&["flattener-off"][..], &["flattener-off", "push-down-off"][..]);
         let all = [
-            one("a", Some("2"), flat, &["left join"]),
-            one("b", Some("2"), other, &["distinct", "left join"]),
-            one("c", Some("2"), other, &["group by", "left join", "view"]),
-            one("of a row value", Some("2"), flat, &["left join", "row value"]),
-            one("of another switch", Some("2"), &["distinct-off"], &["left join"]),
-            one("of another version", Some("3"), flat, &["left join", "window"]),
-            one("d", Some("2"), &[], &["in", "unique", "update"]),
-            one("e", Some("2"), &["min-max-off"], &["delete", "in", "index"]),
-            one("of no switch", Some("2"), &[], &["in", "update", "window"]),
-            one("not tried", None, flat, &["left join", "window"]),
-            one("of like", Some("2"), flat, &["left join", "like"]),
-            one("needs nothing", Some("2"), &[], &[]),
-            one("nothing by a switch", Some("2"), flat, &[]),
-            one("still there", Some(""), flat, &["intersect"]),
-            one("there too", Some(""), flat, &["group by", "intersect"]),
+            cored("a", Some("2"), flat, &["left join"]),
+            cored("b", Some("2"), other, &["distinct", "left join"]),
+            cored("c", Some("2"), other, &["group by", "left join", "view"]),
+            cored("of a row value", Some("2"), flat, &["left join", "row value"]),
+            cored("of another switch", Some("2"), &["distinct-off"], &["left join"]),
+            cored("of another version", Some("3"), flat, &["left join", "window"]),
+            cored("d", Some("2"), &[], &["in", "unique", "update"]),
+            cored("e", Some("2"), &["min-max-off"], &["delete", "in", "index"]),
+            cored("of no switch", Some("2"), &[], &["in", "update", "window"]),
+            cored("not tried", None, flat, &["left join", "window"]),
+            cored("of like", Some("2"), flat, &["left join", "like"]),
+            cored("needs nothing", Some("2"), &[], &[]),
+            cored("nothing by a switch", Some("2"), flat, &[]),
+            cored("still there", Some(""), flat, &["intersect"]),
+            cored("there too", Some(""), flat, &["group by", "intersect"]),
             asking(
-                one("in a join", Some("2"), &["join-off"], &["aggregate", "exists", "intersect", "union"]),
+                cored("in a join", Some("2"), &["join-off"], &["aggregate", "exists", "intersect", "union"]),
                 "t1.c1",
                 7,
             ),
-            asking(one("alone", Some("2"), &["exists-off"], &["exists", "intersect"]), "t1.c0", 1),
+            asking(cored("alone", Some("2"), &["exists-off"], &["exists", "intersect"]), "t1.c0", 1),
         ];
         let mut found: Vec<_> = grouped(&all, &Decisions::default(), &[]).into_iter().map(|(ids, _)| ids).collect();
         found.sort();
@@ -409,6 +417,34 @@ mod tests {
             &["there too"],
         ];
         assert_eq!(found, expected.map(<[&str]>::to_vec));
+    }
+
+    #[test]
+    fn findings_with_a_condition_in_common_that_a_switch_cures_are_one_bug_at_once() {
+        let needs = &["exists", "intersect"][..];
+        let in_a_group = |name: &str, good: Option<&str>, core: &str, cured_by: &str| {
+            let (path, mut one) = asking(cored(name, good, &[core], &[needs, &["union"]].concat()), "c1", 2);
+            one.cured_by = vec!["all-optimizations-off".to_owned(), cured_by.to_owned()];
+            (path, one)
+        };
+        let all = [
+            asking(cored("alone", None, &["exists-off"], needs), "c0", 1),
+            in_a_group("grouped", None, "join-off", "exists-off"),
+            in_a_group("by another switch", None, "flattener-off", "window-off"),
+            asking(cored("needs no union", None, &["exists-off"], &["except"]), "c0", 1),
+        ];
+        let classes = |all: &[(PathBuf, Finding)]| {
+            let mut found: Vec<_> = grouped(all, &Decisions::default(), &[]).into_iter().map(|(ids, _)| ids).collect();
+            found.sort();
+            found
+        };
+        assert_eq!(classes(&all), [vec!["alone", "grouped"], vec!["by another switch"], vec!["needs no union"]]);
+        let fixed = [
+            asking(cored("in 2", Some("2"), &["exists-off"], needs), "c0", 1),
+            in_a_group("not tried", None, "join-off", "exists-off"),
+            asking(cored("in 3", Some("3"), &["exists-off"], &["exists", "in", "intersect"]), "c1", 1),
+        ];
+        assert_eq!(classes(&fixed), [vec!["in 2", "not tried"], vec!["in 3"]]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::app::import::{self, ImportError, Workshop};
 use crate::app::{Progress, cores, engine};
 use crate::clock;
 use crate::discover::pool::PoolError;
-use crate::store::{CheckedBy, FixedBug, JobRow, Merge};
+use crate::store::{CheckedBy, JobRow};
 use anyhow::{Context as _, anyhow};
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -152,32 +152,16 @@ async fn bisect(service: &Shared, job: &JobRow, progress: &mut dyn Progress) -> 
     let value = serde_json::to_value(&bisection)?;
     service.store.bug_bisected(id, &value, &job.asked_by).await?;
     let mut message = format!("it shows from {} to {}", bisection.first_bad, bisection.last_bad);
-    let together = bring_together(service, id, &job.asked_by).await?;
+    let together = service.store.bug_bring_together(id, &job.asked_by).await?;
     if let Some((part, whole)) = together {
-        message =
-            format!("{message}; bug {part} is a part of bug {whole} now: one version fixed both, and they are alike");
+        message = format!(
+            "{message}; bug {part} is a part of bug {whole} now: they are alike, and no two versions fixed them"
+        );
     }
     Ok(Outcome::Done(
         message,
         json!({ "finding": smallest, "bisection": value, "merged_into": together.map(|(_, whole)| whole) }),
     ))
-}
-
-/// Brings a bug that was bisected together with one that the same version fixed and that is alike, as `caqtus bug list` does.
-/// The whole is the one that needs less. Which is a part of which, if so.
-async fn bring_together(service: &Shared, id: i64, who: &str) -> anyhow::Result<Option<(i64, i64)>> {
-    let all = service.store.bug_fixed_alike(id).await?;
-    let with_traits = |bug: &FixedBug| bug.finding.traits().map(|traits| (bug.id, bug.revision, traits));
-    let Some(own) = all.iter().find(|bug| bug.id == id).and_then(with_traits) else { return Ok(None) };
-    let other = all.iter().filter(|bug| bug.id != id).filter_map(with_traits).find(|(.., traits)| traits.alike(&own.2));
-    let Some(other) = other else { return Ok(None) };
-    // Of two that need as much the older one is the whole.
-    let (part, whole) = if (own.2.size(), own.0) < (other.2.size(), other.0) { (other, own) } else { (own, other) };
-    Ok(match service.store.bug_merge(part.0, part.1, whole.0, who).await? {
-        Merge::Done(_) => Some((part.0, whole.0)),
-        // Somebody was faster.
-        Merge::Stale(_) | Merge::Missing | Merge::NoTarget | Merge::IsPart(..) => None,
-    })
 }
 
 async fn install(service: &Shared, subject: &str, progress: &mut dyn Progress) -> anyhow::Result<Outcome> {
