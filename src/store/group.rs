@@ -142,8 +142,13 @@ impl Store {
             sqlx::query_scalar!(r#"SELECT findings = 1 AS "first!" FROM bug WHERE id = $1"#, bug).fetch_one(&mut *tx);
         let is_first = is_first.await? && number.is_some();
         tx.commit().await?;
-        if is_first {
-            self.bug_bring_together(bug, HUNT).await?;
+        // The finding is stored, whatever becomes of its bug.
+        if is_first && let Err(error) = self.bug_bring_together(bug, HUNT).await {
+            tracing::warn!(
+                bug,
+                error = format!("{:#}", anyhow::Error::from(error)),
+                "a bug is not compared with others"
+            );
         }
         Ok(number.is_some())
     }
