@@ -290,15 +290,16 @@ impl Postgres {
         loop {
             let reached = self.connect();
             self.connection = None;
+            let waits = clock::now() < deadline;
             match reached {
-                Err(error) if error.code == RECOVERING => refused = true,
+                Err(error) if error.code == RECOVERING && waits => refused = true,
+                Err(error) if error.code == RECOVERING => return true,
                 // The client of a process that crashed may know it before the server does, which takes connections until then.
                 _ if !refused && clock::now() < began + NOTICED_MAX => {}
                 Ok(()) => return refused,
+                // One that goes down breaks what it took last: what becomes of it is not known before nothing answers.
+                Err(_) if !self.refused && waits => {}
                 Err(_) => return false,
-            }
-            if clock::now() > deadline {
-                return true;
             }
             std::thread::sleep(Duration::from_millis(20));
         }

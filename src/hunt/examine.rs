@@ -433,8 +433,32 @@ impl Executor {
         }
     }
 
-    /// Does experiments on a wrong result, as far as the time of the hunt reaches.
+    /// Does experiments on a wrong result.
     fn examine_cause(&mut self, finding: &mut Finding, at: CaseId) {
+        let shape = shape(finding.texts());
+        // What differs in values only hangs on the same.
+        if let Some((cures, cause)) = self.causes.get(&shape) {
+            (finding.cured_by, finding.cause) = (cures.clone(), cause.clone());
+            return;
+        }
+        let (cures, cause) = self.in_laboratory(at, |laboratory| laboratory.examine(finding));
+        self.causes.insert(shape, (cures.clone(), cause.clone()));
+        (finding.cured_by, finding.cause) = (cures, cause);
+    }
+
+    /// Puts the query that is wrong, cut, and the rows that it must return in the place of queries that must agree, where the
+    /// reference evaluator knows these rows and the query is shorter.
+    fn say_what_is_right(&mut self, finding: &mut Finding, at: CaseId) {
+        if self.session.connection.renew().is_ok()
+            && let Some(judged) = self.in_laboratory(at, |laboratory| meaning::judged(finding, laboratory))
+        {
+            *finding = judged;
+            self.note_results(finding);
+        }
+    }
+
+    /// Does experiments, as far as the time of the hunt reaches.
+    fn in_laboratory<T>(&mut self, at: CaseId, experiment: impl FnOnce(&mut Laboratory) -> T) -> T {
         let (profile, until) = (self.session.profile.clone(), self.until);
         let switches = self.session.capabilities.switches.clone();
         let recorder = &mut self.recorder;
@@ -450,39 +474,13 @@ impl Executor {
             }
             None => None,
         };
-        let mut laboratory = Laboratory {
+        experiment(&mut Laboratory {
             connection: self.session.connection.as_mut(),
             profile: &profile,
             reference,
             switches,
             tick: &mut tick,
-        };
-        let shape = shape(finding.texts());
-        // What differs in values only hangs on the same.
-        if let Some((cures, cause)) = self.causes.get(&shape) {
-            (finding.cured_by, finding.cause) = (cures.clone(), cause.clone());
-            return;
-        }
-        let (cures, cause) = laboratory.examine(finding);
-        self.causes.insert(shape, (cures.clone(), cause.clone()));
-        (finding.cured_by, finding.cause) = (cures, cause);
-    }
-
-    /// Puts the query that is wrong, cut, and the rows that it must return in the place of queries that must agree, where the
-    /// reference evaluator knows these rows and the query is shorter.
-    fn say_what_is_right(&mut self, finding: &mut Finding, at: CaseId) {
-        let (profile, until) = (self.session.profile.clone(), self.until);
-        let (connection, recorder) = (self.session.connection.as_mut(), &mut self.recorder);
-        let mut tick = || {
-            recorder.note(at.block, u64::from(at.case), 0);
-            until.is_none_or(|until| clock::now() < until)
-        };
-        if connection.renew().is_ok()
-            && let Some(judged) = meaning::judged(finding, connection, &profile, &mut tick)
-        {
-            *finding = judged;
-            self.note_results(finding);
-        }
+        })
     }
 
     /// Cuts the texts of what an engine calls an internal error, as long as it is the same.

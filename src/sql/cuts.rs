@@ -3,7 +3,8 @@
 //! It does not matter whether a parser knows the dialect. What comes out need not run, nor mean the same: whoever asks the
 //! engine judges.
 
-use super::lex::{Token, groups, tidy, tokens};
+use super::from::{end_of, ends, items};
+use super::lex::{Token, before, close, groups, is_one_of, next, spell, tidy, tokens};
 use std::ops::Range;
 
 /// Words that begin a clause.
@@ -78,77 +79,6 @@ pub fn cuts(text: &str) -> Vec<String> {
     found.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
     found.dedup();
     found
-}
-
-/// The position of the token before one that is no space.
-fn before(all: &[Token], at: usize) -> Option<usize> {
-    (0..at).rev().find(|at| !matches!(all[*at], Token::Space(_)))
-}
-
-/// The position of the next token that is no space.
-fn next(all: &[Token], at: usize) -> Option<usize> {
-    (at..all.len()).find(|at| !matches!(all[*at], Token::Space(_)))
-}
-
-/// Where the parenthesis that opens here is closed.
-fn close(all: &[Token], open: usize) -> Option<usize> {
-    groups(all).into_iter().find(|(start, _)| *start == open).map(|(_, close)| close)
-}
-
-fn spell(all: &[Token]) -> String {
-    all.iter().map(Token::text).collect()
-}
-
-/// Words that join a table to those before.
-const JOINS: [&str; 11] =
-    ["natural", "left", "right", "full", "inner", "cross", "join", "semi", "anti", "asof", "positional"];
-
-/// Words behind which no table of FROM and no condition of WHERE, ON or HAVING goes on, beside those.
-const ENDS: [&str; 15] = [
-    "where",
-    "group",
-    "having",
-    "order",
-    "limit",
-    "offset",
-    "window",
-    "union",
-    "intersect",
-    "except",
-    "fetch",
-    "returning",
-    "set",
-    "qualify",
-    "for",
-];
-
-fn is_one_of(token: &Token, words: &[&str]) -> bool {
-    words.iter().any(|word| token.is_word(word))
-}
-
-fn ends(token: &Token) -> bool {
-    is_one_of(token, &JOINS) || is_one_of(token, &ENDS)
-}
-
-/// Where what begins here ends: a word of those, a comma, or the end of the parentheses it is in.
-fn end_of(all: &[Token], start: usize) -> usize {
-    let mut depth = 0_usize;
-    for (at, token) in all.iter().enumerate().skip(start) {
-        match token {
-            Token::Symbol('(') => depth += 1,
-            Token::Symbol(')' | ',') if depth == 0 => return at,
-            Token::Symbol(')') => depth -= 1,
-            Token::Word(_) if depth == 0 && ends(token) => {
-                // Functions have such names too.
-                let is_call = next(all, at + 1).is_some_and(|next| all[next] == Token::Symbol('('));
-                if !(is_call && (token.is_word("left") || token.is_word("right"))) {
-                    return at;
-                }
-            }
-            _ => {}
-        }
-    }
-    all.len()
 }
 
 /// The conditions of WHERE, ON and HAVING.
@@ -226,72 +156,6 @@ fn plain_table(all: &[Token]) -> Option<String> {
     let end = option.and_then(|option| (columns..option).rfind(|at| all[*at] == Token::Symbol(',')));
     let columns = end.map_or_else(|| spell(&all[columns..]), |end| spell(&all[columns..end]) + ")");
     fits.then(|| format!("CREATE TABLE {}{columns}", all[name].text()))
-}
-
-/// A table of FROM.
-struct Item {
-    /// Where it begins, with the words or the comma that join it to those before.
-    start: usize,
-    /// The table, with its name here.
-    table: Range<usize>,
-    /// Its name here.
-    name: String,
-    /// The condition of its join.
-    condition: Option<Range<usize>>,
-    /// Where it ends, with its condition.
-    end: usize,
-}
-
-/// The tables of a FROM.
-fn items(all: &[Token], from: usize) -> Vec<Item> {
-    let mut found = Vec::new();
-    let mut start = from;
-    loop {
-        let mut at = start + 1;
-        // The words between LEFT and JOIN.
-        while let Some(word) = next(all, at)
-            && !found.is_empty()
-            && (ends(&all[word]) || all[word].is_word("outer"))
-        {
-            at = word + 1;
-        }
-        let Some(item) = item(all, start, at) else { return found };
-        start = item.end;
-        found.push(item);
-        let goes_on = all.get(start).is_some_and(|token| *token == Token::Symbol(',') || is_one_of(token, &JOINS));
-        if !goes_on {
-            return found;
-        }
-    }
-}
-
-fn item(all: &[Token], start: usize, at: usize) -> Option<Item> {
-    let first = next(all, at)?;
-    let mut end = match all[first] {
-        Token::Symbol('(') => close(all, first)? + 1,
-        Token::Word(_) => first + 1,
-        _ => return None,
-    };
-    let mut name = all[first].text();
-    // Arguments of a function, a name, columns of that name.
-    while let Some(then) = next(all, end) {
-        end = match all[then] {
-            Token::Symbol('(') => close(all, then)? + 1,
-            Token::Word(word) if word.eq_ignore_ascii_case("as") => then + 1,
-            Token::Word(_) if is_one_of(&all[then], &["on", "using"]) || ends(&all[then]) => break,
-            Token::Word(word) => {
-                name.clear();
-                name.push_str(word);
-                then + 1
-            }
-            _ => break,
-        };
-    }
-    let table = first..end;
-    let on = next(all, end).filter(|on| all[*on].is_word("on") || all[*on].is_word("using"));
-    let condition = on.filter(|on| all[*on].is_word("on")).map(|on| on + 1..end_of(all, on + 1));
-    let end = end_of(all, end);
-    Some(Item { start, table, name, condition, end })
 }
 
 /// The text without each table of FROM and what joins it. What it gave the query is NULL then.

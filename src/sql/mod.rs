@@ -4,6 +4,7 @@
 
 pub mod cuts;
 pub mod error;
+pub mod from;
 pub mod lex;
 pub mod operator;
 pub mod print;

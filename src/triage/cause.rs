@@ -364,6 +364,24 @@ impl Laboratory<'_> {
         }
     }
 
+    /// Whether checks hold by what a core names as its reference; the evaluator has been asked already.
+    pub(super) fn is_right(
+        &mut self,
+        statements: &[String],
+        steps: &[Step],
+        checks: &[Check],
+        reference: &str,
+    ) -> bool {
+        if reference == EVALUATOR {
+            return true;
+        }
+        if let Some(switch) = self.switches.iter().find(|switch| switch.name == reference).cloned() {
+            return self.run_under(statements, steps, &switch, checks).0 == Verdict::Holds;
+        }
+        let Some((_, connection)) = self.reference.as_mut() else { return false };
+        run(*connection, self.profile, statements, steps, checks).0 == Verdict::Holds
+    }
+
     /// Whether a query returns other rows than the reference evaluator computes for it.
     fn differs_from_its_meaning(&mut self, statements: &[String], query: &Step) -> bool {
         let judged = Tables::of(statements, self.profile).and_then(|tables| tables.judged(query, self.profile));

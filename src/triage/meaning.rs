@@ -4,13 +4,16 @@
 //! A column is known if it is declared as a class's column of its type is, so that it compares as such a column does; that its
 //! values are of that type is seen where they are observed. The rest is decided where a query is given its meaning.
 
+use super::blunt::Blunt;
+use super::cause::Laboratory;
 use super::features::features;
 use super::finding::{Finding, FindingQuery};
+use super::plain::{CHANGES, plainer};
 use super::rows::{split_statements, without_column};
-use crate::dbms::Connection;
 use crate::interpret::{Verdict, make, results, verdict};
 use crate::program::{Check, Evaluation, Meaning, Relation, Step, tables_of, told_type};
-use crate::sql::cuts::with_constant_conditions;
+use crate::sql::cuts::{cuts, with_constant_conditions};
+use crate::sql::from::{explicit, without_index_hints};
 use crate::sql::lex::{Token, tidy, tokens};
 use crate::sql::profile::Profile;
 use crate::sql::schema::created_table;
@@ -43,47 +46,53 @@ pub(super) fn settings(statements: &[String], profile: &Profile) -> Vec<String> 
 /// Bytes of queries that people compare at a glance: of two that must agree and are no longer nothing need be computed.
 const PLAIN_LENGTH: usize = 100;
 
-/// What stands for a condition that has no meaning for the evaluator.
+/// What may stand for a condition that has no meaning for the evaluator.
 const CONSTANTS: [&str; 3] = ["NULL", "1 = 0", "1 = 1"];
 
+/// Runs that it may cost to find a cut whose meaning the evaluator knows, and to cut that further.
+const RUNS_MAX: usize = 100;
+const CUTS_MAX: usize = 300;
+
 /// A finding of the query that is wrong, cut to its core, and of the rows that it must return, where the evaluator knows these
-/// and the queries that must agree are long. `tick` says whether there is time for another run.
-pub fn judged(
-    finding: &Finding,
-    connection: &mut dyn Connection,
-    profile: &Profile,
-    tick: &mut dyn FnMut() -> bool,
-) -> Option<Finding> {
-    let core = finding.cause.core.as_ref().filter(|core| core.before.is_empty())?;
+/// and the queries that must agree are long. What showed that the query is wrong must show it of every cut.
+pub fn judged(finding: &Finding, laboratory: &mut Laboratory) -> Option<Finding> {
+    let core = finding.cause.core.as_ref()?;
     let longest = finding.queries.iter().map(|query| query.step.sql.sql().len()).max()?;
-    // What is no member of a class says what it is, which would be lost, unless it is compared with what it means already.
-    let is_computed = finding.queries.iter().any(|query| query.step.evaluation.is_some());
-    let says_what_it_is = !is_computed && finding.queries.iter().any(|query| query.context.is_some());
-    if longest <= PLAIN_LENGTH || core.sql.len() >= longest || says_what_it_is {
+    if longest <= PLAIN_LENGTH || core.sql.len() >= longest {
         return None;
     }
+    let profile = laboratory.profile;
     let settings = settings(&finding.statements, profile);
-    let mut shows = |statements: &[String], query: &Step| {
-        let (steps, check) = Tables::of(statements, profile)?.judged(query, profile)?;
-        let made = tick() && make(connection, statements).is_ok_and(|failed| failed.is_empty());
-        let checks = [check];
-        let is_wrong =
-            made && matches!(verdict(&steps, &checks, &results(connection, profile, &steps)), Verdict::Violated { .. });
-        is_wrong.then_some((steps, checks))
-    };
     let without = settings.iter().filter(|setting| !core.statements.contains(setting));
-    let own: Vec<String> = without.chain(&core.statements).cloned().collect();
-    // A cut may have taken what the evaluator must know, the type of a column, and left a condition that only the engine knows.
-    let plain = CONSTANTS.iter().filter_map(|constant| with_constant_conditions(&core.sql, constant));
-    let texts = iter::once(core.sql.clone()).chain(plain).map(|sql| tidy(&sql));
-    let texts: Vec<Step> = texts.filter(|sql| sql.len() < longest).map(Step::query).collect();
-    let tables = [own, finding.statements.clone()];
-    let (statements, query) = texts
-        .iter()
-        .flat_map(|query| tables.iter().map(move |statements| (statements, query)))
-        .find(|(statements, query)| shows(statements, query).is_some())?;
-    let statements = fewer(statements.clone(), &settings, &mut |statements| shows(statements, query).is_some());
-    let (steps, checks) = shows(&statements, query)?;
+    let own: Vec<String> = without.chain(&core.statements).chain(&core.before).cloned().collect();
+    // A cut may have taken what the evaluator must know, the type of a column.
+    let whole: Vec<String> = finding.statements.iter().chain(&core.before).cloned().collect();
+    let (statements, query) = [own, whole].into_iter().find_map(|statements| {
+        let tables = Tables::of(&statements, profile)?;
+        let known = texts(&core.sql, &tables).filter(|sql| sql.len() < longest).map(Step::query);
+        let mut known = known.filter(|query| tables.judged(query, profile).is_some()).take(RUNS_MAX);
+        let query = known.find(|query| laboratory.shows(&statements, query, &core.reference).is_some())?;
+        Some((statements, query))
+    })?;
+    let mut shows = |candidate: &Finding| {
+        let [query] = candidate.queries.as_slice() else { return false };
+        settings.iter().all(|setting| candidate.statements.contains(setting))
+            && laboratory.shows(&candidate.statements, &query.step, &core.reference).is_some()
+    };
+    let mut cut = Finding { queries: vec![query.into()], statements, ..finding.clone() };
+    Blunt { shows: &mut shows, attempts: CUTS_MAX, left_out: 0 }.reduce(&mut cut);
+    for change in CHANGES {
+        let mut plain = cut.clone();
+        let Some(sql) = plainer(plain.queries[0].step.sql.sql(), change) else { continue };
+        plain.queries[0].step.sql = sql.into();
+        if shows(&plain) {
+            cut = plain;
+        }
+    }
+    let query = cut.queries.pop()?.step;
+    let mut shows = |statements: &[String]| laboratory.shows(statements, &query, &core.reference);
+    let statements = fewer(cut.statements, &settings, &mut |statements| shows(statements).is_some());
+    let (steps, checks) = shows(&statements)?;
     let (wrong, last) = (steps.len() - 2, steps.len() - 1);
     let context = |at: usize| match at {
         at if at == wrong => "the query that is wrong, cut",
@@ -99,6 +108,29 @@ pub fn judged(
     judged.features = features(judged.texts());
     (judged.cause.wrong, judged.cause.known_by) = (Some(wrong), COMPUTED.to_owned());
     Some(judged)
+}
+
+/// Forms of a query of which the evaluator may know more than of the query, those that are most like it first.
+fn texts(sql: &str, tables: &Tables) -> impl Iterator<Item = String> {
+    let plain: Vec<String> =
+        iter::once(sql.to_owned()).chain(explicit(sql, &|table| tables.columns_of(table))).collect();
+    // What only the engine knows may be a condition, or anything else.
+    let of_each = |constant| plain.iter().filter_map(move |sql| with_constant_conditions(sql, constant));
+    let constants: Vec<String> = CONSTANTS.iter().flat_map(|constant| of_each(*constant)).collect();
+    let cut = plain.clone().into_iter().flat_map(|sql| cuts(&sql));
+    plain.into_iter().chain(constants).chain(cut).map(|sql| tidy(&sql))
+}
+
+impl Laboratory<'_> {
+    /// Steps that show that a query returns something else than it means, while all is well by what is named as reference.
+    fn shows(&mut self, statements: &[String], query: &Step, reference: &str) -> Option<(Vec<Step>, [Check; 1])> {
+        let (steps, check) = Tables::of(statements, self.profile)?.judged(query, self.profile)?;
+        let checks = [check];
+        let made = (self.tick)() && make(self.connection, statements).is_ok_and(|failed| failed.is_empty());
+        let results = made.then(|| results(self.connection, self.profile, &steps))?;
+        let is_wrong = matches!(verdict(&steps, &checks, &results), Verdict::Violated { .. });
+        (is_wrong && self.is_right(statements, &steps, &checks, reference)).then_some((steps, checks))
+    }
 }
 
 /// Leaves out columns and statements but for these settings as long as `shows` says that a query is wrong still, whose meaning
@@ -162,6 +194,12 @@ impl Tables {
         Some(Self { names, columns, schema, read })
     }
 
+    /// The columns of a table of which it knows something.
+    fn columns_of(&self, table: &str) -> Vec<String> {
+        let at = self.names.iter().position(|name| name == table);
+        at.map(|at| self.columns[at].clone()).unwrap_or_default()
+    }
+
     /// Steps that look at the tables that a query reads, the query, and what it means, with the check that the last two
     /// agree. `None` if the query has no meaning, or not by itself.
     pub(super) fn judged(&self, query: &Step, profile: &Profile) -> Option<(Vec<Step>, Check)> {
@@ -170,8 +208,8 @@ impl Tables {
         if !is_plain || switch.is_some() || evaluation.is_some() {
             return None;
         }
-        let sql = query.sql.sql();
-        let meaning = Meaning::over(&self.read, sql, profile).ok()?;
+        let sql = without_index_hints(query.sql.sql());
+        let meaning = Meaning::over(&self.read, &sql, profile).ok()?;
         let mut steps = Vec::new();
         let mut tables = Vec::new();
         for (at, name) in self.names.iter().enumerate() {
@@ -240,8 +278,11 @@ mod tests {
     use super::*;
     use crate::catalogue::profile;
     use crate::config::STATEMENT_LIMITS;
+    use crate::dbms::Connection;
+    use crate::dbms::planted::{Fault, Planted};
     use crate::dbms::sqlite::Sqlite;
     use crate::interpret::run;
+    use crate::triage::cause::{Cause, Core};
 
     fn statements(all: &[&str]) -> Vec<String> {
         all.iter().map(|statement| (*statement).to_owned()).collect()
@@ -276,6 +317,61 @@ mod tests {
         assert!(matches!(verdict, Verdict::Void(_)), "{verdict:?}");
         let altered = [made, statements(&["ALTER TABLE t ADD COLUMN e INT"])].concat();
         assert!(Tables::of(&altered, &profile).is_none());
+    }
+
+    #[test]
+    fn a_wrong_query_is_cut_where_the_reference_is_right() {
+        let profile = profile("sqlite").expect("shipped");
+        let condition = "(t2.c0 = 1 OR t2.c0 = 2 OR t2.c0 = 3 OR t2.c0 = 4)";
+        let joined = format!(
+            "SELECT s.c0 FROM (SELECT t2.c0 FROM t1 LEFT JOIN t2 ON t1.c0 = t2.c0 WHERE {condition} IS NOT TRUE) AS s"
+        );
+        let statements = statements(&[
+            "CREATE TABLE t1(c0 INT)",
+            "CREATE TABLE t2(c0 INT, c1 TEXT)",
+            "CREATE INDEX i ON t2(c1)",
+            "INSERT INTO t1(c0) VALUES (1)",
+        ]);
+        let queries =
+            [joined.clone(), format!("SELECT NULL FROM t1 WHERE {condition} IS NULL OR c0 = 1 OR c0 IS NULL")];
+        let core = Core {
+            statements: statements.clone(),
+            before: vec!["INSERT INTO t1(c0) VALUES (2)".to_owned()],
+            sql: "SELECT * FROM t1 LEFT JOIN t2 WHERE t2.c0 IS NOT TRUE".to_owned(),
+            reference: "sqlite 1.0".to_owned(),
+            switches: Vec::new(),
+            left_out: 0,
+        };
+        let cause = Cause { core: Some(core), ..Cause::default() };
+        let finding = Finding {
+            statements,
+            queries: queries.map(|sql| Step::query(sql).into()).into(),
+            cause,
+            ..crate::triage::finding::tests::finding()
+        };
+        let engine = |fault| Planted::new(Sqlite::linked(STATEMENT_LIMITS).expect("linked"), fault);
+        let judged_by = |fault| {
+            let (mut wrong, mut reference) = (engine(Fault::NullToZero), engine(fault));
+            let connection: &mut dyn Connection = &mut reference;
+            judged(
+                &finding,
+                &mut Laboratory {
+                    connection: &mut wrong,
+                    profile: &profile,
+                    reference: Some(("sqlite 1.0".to_owned(), connection)),
+                    switches: Vec::new(),
+                    tick: &mut || true,
+                },
+            )
+        };
+        let judged = judged_by(Fault::None).expect("known");
+        let texts: Vec<&str> = judged.queries.iter().map(|query| query.step.sql.sql()).collect();
+        let cut = "SELECT t2.c0 FROM t1 LEFT JOIN t2 ON NULL";
+        assert_eq!(texts, ["SELECT c0 FROM t1", "SELECT c0 FROM t2", cut, cut]);
+        // One row is enough, and no index.
+        assert_eq!(judged.statements.len(), 3, "{:?}", judged.statements);
+        // What the reference does not say is not said.
+        assert!(judged_by(Fault::NullToZero).is_none());
     }
 
     #[test]
