@@ -16,6 +16,7 @@ use super::meaning::{COMPUTED, Tables, settings};
 use super::neutral::{NEUTRAL, neutralised};
 use crate::compare::{Comparison, Row, compare};
 use crate::dbms::Connection;
+use crate::dbms::install::version_key;
 use crate::interpret::{self, StepResult, Verdict, run};
 use crate::program::{Check, Step, Text};
 use crate::sql::lex::{Token, tokens};
@@ -67,6 +68,20 @@ pub struct Fixed {
     pub last_bad: String,
     /// The first after it that does not; none if the newest that was tried still shows it.
     pub first_good: Option<String>,
+}
+
+impl Fixed {
+    /// Whether it is known to a release: no other minor version lies between.
+    pub(super) fn in_one_release(&self) -> bool {
+        let Some(good) = &self.first_good else { return false };
+        let number = |version: &str, at: usize| version_key(version).get(at).copied().unwrap_or_default();
+        let ahead = |at| number(good, at).checked_sub(number(&self.last_bad, at));
+        match ahead(0) {
+            Some(0) => ahead(1).is_some_and(|minor| minor <= 1),
+            Some(1) => number(good, 1) == 0,
+            _ => false,
+        }
+    }
 }
 
 /// A query that differs from its reference.

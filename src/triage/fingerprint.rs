@@ -209,6 +209,8 @@ impl Traits {
     ///
     /// * a switch cures both, and one needs what the other needs, and joins, groups or the like besides, or
     /// * no switch cures the one, and both need the same, or
+    /// * no switch cures either, a release fixed both, and one needs what the other needs, and expressions of another kind besides,
+    ///   or joins and the like where that is more than a join, an index or a window, or
     /// * one needs all that the other needs, and the other's condition, which has a subquery, stands in it.
     ///
     /// The more versions were tried, the more this says. Where that is not known, or the newest version has both, the last must
@@ -234,15 +236,29 @@ impl Traits {
         if self.switches.is_empty() != other.switches.is_empty() {
             return !self.needs.is_empty() && self.needs == other.needs;
         }
-        let by_the_way = |need: &String| [&WEAK[..], &WEAKEST, &BESIDES].concat().contains(&need.as_str());
-        let fits = |few: &BTreeSet<String>, many: &BTreeSet<String>| {
-            few.is_subset(many) && many.difference(few).all(by_the_way)
+        let is_any = |lists: &[&[&str]], need: &String| lists.iter().any(|list| list.contains(&need.as_str()));
+        let fits = |few: &BTreeSet<String>, many: &BTreeSet<String>, besides: &dyn Fn(&String) -> bool| {
+            few.is_subset(many) && many.difference(few).all(besides)
         };
-        let either = |one, other| fits(one, other) || fits(other, one);
-        let says_something = !self.needs.is_empty() && !other.needs.is_empty();
-        says_something
-            && !self.switches.is_disjoint(&other.switches)
-            && (either(&self.needs, &other.needs) || either(&self.all, &other.all))
+        let either =
+            |one, other, besides: &dyn Fn(&String) -> bool| fits(one, other, besides) || fits(other, one, besides);
+        let by_the_way = |need: &String| is_any(&[&WEAK, &WEAKEST, &BESIDES], need);
+        let expressions = |need: &String| is_any(&[&EXPRESSIONS], need);
+        if self.needs.is_empty() || other.needs.is_empty() {
+            return false;
+        }
+        // What tells both apart from most.
+        let tells = self.needs.intersection(&other.needs).any(|need| !by_the_way(need));
+        let alike = either(&self.needs, &other.needs, &|need| {
+            expressions(need) || tells && (by_the_way(need) || need == "expression index")
+        });
+        if self.switches.is_empty() {
+            return alike && self.fixed.as_ref().is_some_and(Fixed::in_one_release);
+        }
+        !self.switches.is_disjoint(&other.switches)
+            && (tells && alike
+                || either(&self.needs, &other.needs, &by_the_way)
+                || either(&self.all, &other.all, &by_the_way))
     }
 
     /// Whether the condition of another one stands in this one, which needs all that the other needs.

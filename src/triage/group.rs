@@ -420,6 +420,44 @@ mod tests {
     }
 
     #[test]
+    fn findings_that_no_switch_cures_are_one_bug_if_one_release_fixed_them() {
+        let classes = |all: &[(PathBuf, Finding)]| {
+            let mut found: Vec<_> = grouped(all, &Decisions::default(), &[]).into_iter().map(|(ids, _)| ids).collect();
+            found.sort();
+            found
+        };
+        let of = |name: &str, last_bad: &str, good: &str, needs: &[&str]| {
+            let (path, mut one) = cored(name, Some(good), &[], needs);
+            one.cause.fixed = Some(Fixed { last_bad: last_bad.to_owned(), first_good: Some(good.to_owned()) });
+            (path, one)
+        };
+        let partial = ["index", "left join", "partial index"];
+        let all = [
+            of("a", "3.30.1", "3.31.0", &partial),
+            of("b", "3.30.1", "3.31.0", &[&partial[..], &["expression index", "in"]].concat()),
+            of("of another table", "3.30.1", "3.31.0", &[&partial[..], &["rtree"]].concat()),
+            of("of a window", "3.30.1", "3.31.0", &["window"]),
+            of("of a window and an expression", "3.30.1", "3.31.0", &["glob", "window"]),
+            of("of a window and an index", "3.30.1", "3.31.0", &["index", "window"]),
+        ];
+        let expected: [&[&str]; 4] = [
+            &["a", "b"],
+            &["of a window", "of a window and an expression"],
+            &["of a window and an index"],
+            &["of another table"],
+        ];
+        assert_eq!(classes(&all), expected.map(<[&str]>::to_vec));
+        // Of releases between which others lie that says less.
+        let apart = |last_bad: &str, good: &str| {
+            let two = [of("a", last_bad, good, &["window"]), of("b", last_bad, good, &["glob", "window"])];
+            classes(&two).len()
+        };
+        let spans =
+            [("3.30.1", "3.30.2"), ("1.5.6", "2.0.0"), ("3.30.1", "3.32.0"), ("1.5.6", "2.1.0"), ("1.0", "3.0")];
+        assert_eq!(spans.map(|(last_bad, good)| apart(last_bad, good)), [1, 1, 2, 2, 2]);
+    }
+
+    #[test]
     fn findings_with_a_condition_in_common_that_a_switch_cures_are_one_bug_at_once() {
         let needs = &["exists", "intersect"][..];
         let in_a_group = |name: &str, good: Option<&str>, core: &str, cured_by: &str| {
