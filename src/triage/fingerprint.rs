@@ -207,7 +207,8 @@ impl Traits {
     ///
     /// Two that different versions fixed are not, and of two that one and the same version fixed:
     ///
-    /// * a switch cures both, and one needs what the other needs, and joins, groups or the like besides, or
+    /// * all switches that cure the one cure the other, and one needs what the other needs, and joins, groups or the like
+    ///   besides, or
     /// * no switch cures the one, and both need the same, or
     /// * no switch cures either, a release fixed both, and one needs what the other needs, and expressions of another kind besides,
     ///   or joins and the like where that is more than a join, an index or a window, or
@@ -255,7 +256,8 @@ impl Traits {
         if self.switches.is_empty() {
             return alike && self.fixed.as_ref().is_some_and(Fixed::in_one_release);
         }
-        !self.switches.is_disjoint(&other.switches)
+        // All that cure the one cure the other: what only some cure may lie between two bugs.
+        (self.switches.is_subset(&other.switches) || other.switches.is_subset(&self.switches))
             && (tells && alike
                 || either(&self.needs, &other.needs, &by_the_way)
                 || either(&self.all, &other.all, &by_the_way))
