@@ -47,7 +47,7 @@ pub const START_MS: u64 = 120_000;
 pub const REDUCE_ATTEMPTS_MAX: usize = 1_200;
 
 /// Processes that the reduction of a crash may start, and of a hang, each of which takes as long as a hang is waited for.
-pub const REDUCE_CRASH_ATTEMPTS_MAX: usize = 400;
+pub const REDUCE_CRASH_ATTEMPTS_MAX: usize = 800;
 /// See [`REDUCE_CRASH_ATTEMPTS_MAX`].
 pub const REDUCE_HANG_ATTEMPTS_MAX: usize = 4;
 

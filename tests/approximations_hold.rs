@@ -33,6 +33,14 @@ fn most_forms_run_on_every_engine() {
     }
 }
 
+#[test]
+fn generated_queries_alone_may_be_asked_for() {
+    let words = ["--dbms", "sqlite", "--oracle", "approx", "--class", "generated", "--cases", "200", "--seed", "1"];
+    let (code, json) = Caqtus::new().hunt(&words);
+    assert!((code == 0 || code == 1) && json["classes"] == 1, "{json}");
+    assert!(json["outcomes"]["pass"].as_u64() > Some(100), "{json}");
+}
+
 /// What a mutator claims, as queries that return nothing on any database.
 fn claims() -> Vec<(String, String)> {
     let mut claims = Vec::new();

@@ -15,6 +15,7 @@ pub mod spec;
 pub mod state;
 
 use crate::caq::class::OracleClass;
+use crate::config::matches_glob;
 use crate::generate::Capabilities;
 use crate::program::{Assumption, Program, Step};
 use crate::rng::Rng;
@@ -241,6 +242,26 @@ pub struct Setting<'a> {
     pub snippet_percent: u32,
     /// In how many of a hundred of these it may be one that fails on some rows.
     pub may_fail_percent: u32,
+}
+
+/// The class of queries that are generated anew for each database.
+const GENERATED: &str = "generated";
+
+impl Setting<'_> {
+    /// Whether generated queries were asked for by name.
+    fn asks_for_generated(&self) -> bool {
+        self.patterns.iter().any(|pattern| matches_glob(pattern, GENERATED))
+    }
+
+    /// Whether queries are generated.
+    fn generates(&self) -> bool {
+        self.patterns.is_empty() && !self.brought || self.asks_for_generated()
+    }
+
+    /// Whether there is something for an oracle that takes queries of the catalogue and generated ones.
+    fn has_queries(&self) -> bool {
+        !self.catalogue.is_empty() || self.asks_for_generated()
+    }
 }
 
 /// What an oracle is told in tests: the target takes everything and does `more`, and nothing is asked for by name.

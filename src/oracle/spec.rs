@@ -7,11 +7,10 @@
 
 use super::caq::{CaqDatabase, CaqOracle};
 use super::language::{Told, in_language, keep_known};
-use super::{Accepts, Case, Oracle, Registration, Setting, SharedCase, TestDatabase};
+use super::{Accepts, Case, GENERATED, Oracle, Registration, Setting, SharedCase, TestDatabase};
 use crate::caq::class::{ClassText, MemberText, OracleClass};
 use crate::caq::instantiation::TableInstantiation;
 use crate::caq::query::Caq;
-use crate::config::matches_glob;
 use crate::generate::database::Database;
 use crate::generate::expr::ExprGenerator;
 use crate::generate::query::{Feature, Queries};
@@ -34,18 +33,11 @@ pub const REGISTRATION: Registration = Registration {
     name: NAME,
     about: "a query returns what the reference evaluator computes",
     of_catalogue: true,
-    open: |setting, accepts| {
-        let wanted =
-            !setting.catalogue.is_empty() || setting.patterns.iter().any(|pattern| matches_glob(pattern, GENERATED));
-        wanted.then(|| Box::new(Spec::new(&setting, accepts)) as _)
-    },
+    open: |setting, accepts| setting.has_queries().then(|| Box::new(Spec::new(&setting, accepts)) as _),
 };
 
 /// Cases drawn until one has a meaning.
 const DRAWS: usize = 6;
-
-/// The class of generated queries.
-const GENERATED: &str = "generated";
 
 /// In how many of a hundred databases the queries are generated.
 const GENERATED_PERCENT: u32 = 50;
@@ -80,10 +72,7 @@ impl Spec {
         let capabilities = Arc::new(in_language(&setting.capabilities));
         let takes = Feature::PROBES.into_iter().filter(|(_, sql)| accepts(&[], sql).is_ok());
         let takes = takes.map(|(feature, _)| feature).collect();
-        let is_asked = |pattern: &String| matches_glob(pattern, GENERATED);
-        let patterns = setting.patterns;
-        let generated = patterns.is_empty() && !setting.brought || patterns.iter().any(is_asked);
-        let generator = if generated { Generator::new(0, &Options::default()).ok() } else { None };
+        let generator = if setting.generates() { Generator::new(0, &Options::default()).ok() } else { None };
         let setting =
             Setting { capabilities: capabilities.clone(), snippet_percent: 0, may_fail_percent: 0, ..*setting };
         Self { queries: CaqOracle::new(setting, accepts), generator, capabilities, takes, profile }

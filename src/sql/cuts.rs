@@ -38,6 +38,9 @@ const CLAUSES: [&str; 26] = [
     "or",
 ];
 
+/// Words between the queries of a set operation.
+const SETS: [&str; 3] = ["union", "intersect", "except"];
+
 /// Shorter forms of a text, those that lose most first.
 pub fn cuts(text: &str) -> Vec<String> {
     let Ok(all) = tokens(text) else { return Vec::new() };
@@ -71,8 +74,13 @@ pub fn cuts(text: &str) -> Vec<String> {
     found.extend(constants(&all).iter().map(|(range, constant)| replaced(range, constant)));
     found.extend(groups_to_filters(&all).iter().map(|(range, word)| replaced(range, word)));
     found.extend(inlined(&all));
+    for (open, close) in groups(&all) {
+        let inside = inlined(&all[open + 1..close]);
+        found.extend(inside.iter().map(|query| replaced(&(open + 1..close), query)));
+    }
     found.extend(derived(&all));
     found.extend(without_items(&all).iter().map(|shorter| tidy(shorter.trim())));
+    found.extend(without_derived_columns(&all).iter().map(|shorter| tidy(shorter.trim())));
     found.extend(without_columns(&all).iter().map(|shorter| tidy(shorter.trim())));
     found.extend(aliases(&all).iter().map(|range| replaced(range, "")));
     found.extend(plain_table(&all));
@@ -219,11 +227,11 @@ fn without_items(all: &[Token]) -> Vec<String> {
     for from in (0..all.len()).filter(|at| all[*at].is_word("from")) {
         let items = items(all, from);
         for item in items.iter().skip(1) {
-            found.push(nulls(&[&all[..item.start], &all[item.end..]], &item.name));
+            found.push(nulls(&[&all[..item.start], &all[item.end..]], &item.name, None));
         }
         let [first, second, rest @ ..] = items.as_slice() else { continue };
         let (head, table, tail) = (&all[..first.table.start], &all[second.table.clone()], &all[second.end..]);
-        found.push(nulls(&[head, table, tail], &first.name));
+        found.push(nulls(&[head, table, tail], &first.name, None));
         // Its condition is one of all rows then.
         if let (Some(condition), []) = (&second.condition, rest) {
             let condition = &all[condition.clone()];
@@ -231,19 +239,43 @@ fn without_items(all: &[Token]) -> Vec<String> {
                 Some(token) if token.is_word("where") => (&[Token::Word("AND")][..], &tail[1..]),
                 _ => (&[][..], tail),
             };
-            found.push(nulls(&[head, table, &[Token::Word("WHERE")], condition, and, tail], &first.name));
+            found.push(nulls(&[head, table, &[Token::Word("WHERE")], condition, and, tail], &first.name, None));
         }
     }
     found
 }
 
-/// The pieces as one text, with NULL where a column of a table is read that is not there.
-fn nulls(pieces: &[&[Token]], table: &str) -> String {
+/// The text without each column of a query in FROM, which is NULL where it is read.
+fn without_derived_columns(all: &[Token]) -> Vec<String> {
+    let mut found = Vec::new();
+    let froms = (0..all.len()).filter(|at| all[*at].is_word("from"));
+    for item in froms.flat_map(|from| items(all, from)) {
+        let select = next(all, item.table.start + 1).filter(|_| all[item.table.start] == Token::Symbol('('));
+        let Some(select) = select.filter(|select| all[*select].is_word("select")) else { continue };
+        let columns = selected(all, select);
+        if all[item.table.clone()].iter().any(|token| is_one_of(token, &SETS)) || columns.len() < 2 {
+            continue;
+        }
+        for (number, column) in columns.iter().enumerate() {
+            let name = before(all, column.end).map(|name| all[name].text()).unwrap_or_default();
+            // With the comma behind it, or before it.
+            let (start, end) =
+                if number == 0 { (column.start, column.end + 1) } else { (column.start - 1, column.end) };
+            found.push(nulls(&[&all[..start], &all[end..]], &item.name, Some(&name)));
+        }
+    }
+    found
+}
+
+/// The pieces as one text, with NULL where a column of a table, or any of them, is read that is not there.
+fn nulls(pieces: &[&[Token]], table: &str, column: Option<&str>) -> String {
     let all: Vec<Token> = pieces.join(&Token::Space(" "));
     let mut out = String::new();
     let mut at = 0;
     while at < all.len() {
-        let reads = matches!(&all[at..], [Token::Word(word), Token::Symbol('.'), Token::Word(_), ..] if *word == table);
+        let is = |word: &str, name: &str| word == table && column.is_none_or(|column| column == name);
+        let reads =
+            matches!(&all[at..], [Token::Word(word), Token::Symbol('.'), Token::Word(name), ..] if is(word, name));
         out.push_str(&if reads { "NULL".to_owned() } else { all[at].text() });
         at += if reads { 3 } else { 1 };
     }
@@ -329,7 +361,7 @@ fn compounds(all: &[Token]) -> Vec<Vec<usize>> {
             }
             _ => {}
         }
-        let is_set = is_one_of(token, &["union", "intersect", "except"]);
+        let is_set = is_one_of(token, &SETS);
         combines = is_set || combines && is_one_of(token, &["all", "distinct"]);
     }
     found.extend(open);
@@ -550,10 +582,19 @@ mod tests {
     }
 
     #[test]
+    fn a_column_of_a_query_in_from_goes_and_is_null_elsewhere() {
+        let joined = "SELECT s.c1 FROM t LEFT JOIN (SELECT u.c0, u.c1, 2 AS b FROM u) AS s ON t.c0 = s.c0 WHERE s.b";
+        has(joined, "SELECT NULL FROM t LEFT JOIN (SELECT u.c0, 2 AS b FROM u) AS s ON t.c0 = s.c0 WHERE s.b");
+        has(joined, "SELECT s.c1 FROM t LEFT JOIN (SELECT u.c1, 2 AS b FROM u) AS s ON t.c0 = NULL WHERE s.b");
+        has(joined, "SELECT s.c1 FROM t LEFT JOIN (SELECT u.c0, u.c1 FROM u) AS s ON t.c0 = s.c0 WHERE NULL");
+    }
+
+    #[test]
     fn each_common_table_expression_may_stand_where_it_is_read() {
         let two = "WITH r AS (SELECT 1 AS a), s AS (SELECT r.a FROM r) SELECT s.a FROM s AS s JOIN t ON s.a";
         has(two, "WITH s AS (SELECT r.a FROM (SELECT 1 AS a) AS r) SELECT s.a FROM s AS s JOIN t ON s.a");
         has(two, "WITH r AS (SELECT 1 AS a) SELECT s.a FROM (SELECT r.a FROM r) AS s JOIN t ON s.a");
+        has("SELECT (WITH r AS (SELECT 1) SELECT * FROM r)", "SELECT (SELECT * FROM (SELECT 1) AS r)");
     }
 
     #[test]

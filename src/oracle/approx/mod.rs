@@ -13,11 +13,10 @@ mod tests;
 mod walk;
 
 use super::caq::{CaqDatabase, CaqOracle};
-use super::{Accepts, Case, Folded, Oracle, Registration, Setting, SharedCase, TestDatabase, Use};
+use super::{Accepts, Case, Folded, GENERATED, Oracle, Registration, Setting, SharedCase, TestDatabase, Use};
 use crate::caq::class::{ClassText, Member, MemberText, OracleClass, read_names};
 use crate::caq::names::Names;
 use crate::caq::query::Caq;
-use crate::config::matches_glob;
 use crate::generate::Capabilities;
 use crate::generate::seed::{Generator, Options, Seed};
 use crate::program::{Assumption, Change, Program, Relation, Step, Trend};
@@ -43,11 +42,8 @@ pub const REGISTRATION: Registration = Registration {
     name: NAME,
     about: "a mutated query returns more rows or larger values, or fewer or smaller, as the mutation predicts",
     of_catalogue: true,
-    open: |setting, accepts| (!setting.catalogue.is_empty()).then(|| Box::new(Approx::new(setting, accepts)) as _),
+    open: |setting, accepts| setting.has_queries().then(|| Box::new(Approx::new(setting, accepts)) as _),
 };
-
-/// The class of generated queries.
-const GENERATED: &str = "generated";
 
 /// In how many of a hundred databases the query is a generated one.
 const GENERATED_PERCENT: u32 = 30;
@@ -146,15 +142,12 @@ struct Approx {
 
 impl Approx {
     fn new(setting: Setting, accepts: Accepts) -> Self {
-        let Setting { capabilities, patterns, .. } = &setting;
-        let (capabilities, profile) = (capabilities.clone(), capabilities.profile.clone());
+        let (capabilities, profile) = (setting.capabilities.clone(), setting.capabilities.profile.clone());
         let refuses = |(_, sql): &(Feature, &str)| accepts(&[], sql).is_err();
         let refused: BTreeSet<Feature> = Feature::PROBES.into_iter().filter(refuses).map(|probe| probe.0).collect();
         let takes = |feature| !refused.contains(&feature);
         let takes = Takes { right_join: takes(Feature::RightJoin), full_join: takes(Feature::FullJoin) };
-        let generated =
-            patterns.is_empty() && !setting.brought || patterns.iter().any(|pattern| matches_glob(pattern, GENERATED));
-        let generator = if generated { Generator::new(0, &Options::default()).ok() } else { None };
+        let generator = if setting.generates() { Generator::new(0, &Options::default()).ok() } else { None };
         let queries = CaqOracle::new(setting, accepts);
         let mut unused = queries.unused().clone();
         let mut classes: BTreeMap<String, usize> = BTreeMap::new();
