@@ -208,7 +208,7 @@ impl Traits {
     /// Two that different versions fixed are not, and of two that one and the same version fixed:
     ///
     /// * all switches that cure the one cure the other, and one needs what the other needs, and joins, groups or the like
-    ///   besides, or
+    ///   besides, or expressions of another kind where two switches cure both, or
     /// * no switch cures the one, and both need the same, or
     /// * no switch cures either, a release fixed both, and one needs what the other needs, and expressions of another kind besides,
     ///   or joins and the like where that is more than a join, an index or a window, or
@@ -257,8 +257,9 @@ impl Traits {
             return alike && self.fixed.as_ref().is_some_and(Fixed::in_one_release);
         }
         // All that cure the one cure the other: what only some cure may lie between two bugs.
+        let both = self.switches.len() > 1 && self.switches == other.switches;
         (self.switches.is_subset(&other.switches) || other.switches.is_subset(&self.switches))
-            && (tells && alike
+            && ((tells || both) && alike
                 || either(&self.needs, &other.needs, &by_the_way)
                 || either(&self.all, &other.all, &by_the_way))
     }

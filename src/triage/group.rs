@@ -447,6 +447,13 @@ mod tests {
             &["of another table"],
         ];
         assert_eq!(classes(&all), expected.map(<[&str]>::to_vec));
+        // The same two switches say more than one.
+        let switches = ["flattener-off", "constants-off"];
+        for (some, bugs) in [(&switches[..], 1), (&switches[1..], 2)] {
+            let needs: [&[&str]; 2] = [&["left join"], &["glob", "left join"]];
+            let two = needs.map(|needs| cored(&needs.join(" "), Some("2"), some, needs));
+            assert_eq!(classes(&two).len(), bugs);
+        }
         // Of releases between which others lie that says less.
         let apart = |last_bad: &str, good: &str| {
             let two = [of("a", last_bad, good, &["window"]), of("b", last_bad, good, &["glob", "window"])];

@@ -67,7 +67,8 @@ pub fn judged(finding: &Finding, laboratory: &mut Laboratory) -> Option<Finding>
     let own: Vec<String> = without.chain(&core.statements).chain(&core.before).cloned().collect();
     // A cut may have taken what the evaluator must know, the type of a column.
     let whole: Vec<String> = finding.statements.iter().chain(&core.before).cloned().collect();
-    let (statements, query) = [own, whole].into_iter().find_map(|statements| {
+    let typed = TYPES.iter().filter_map(|ty| typed(&own, profile.types.get(ty)?.first()?)).collect::<Vec<_>>();
+    let (statements, query) = [own, whole].into_iter().chain(typed).find_map(|statements| {
         let tables = Tables::of(&statements, profile)?;
         let known = texts(&core.sql, &tables).filter(|sql| sql.len() < longest).map(Step::query);
         let mut known = known.filter(|query| tables.judged(query, profile).is_some()).take(RUNS_MAX);
@@ -108,6 +109,23 @@ pub fn judged(finding: &Finding, laboratory: &mut Laboratory) -> Option<Finding>
     judged.features = features(judged.texts());
     (judged.cause.wrong, judged.cause.known_by) = (Some(wrong), COMPUTED.to_owned());
     Some(judged)
+}
+
+/// The statements with this type for columns of tables that have none. `None` if there are no such columns.
+fn typed(statements: &[String], ty: &str) -> Option<Vec<String>> {
+    let with_types = |statement: &String| {
+        let untyped = created_table(statement).and_then(|_| statement.strip_suffix(')')?.split_once('('));
+        let Some((head, columns)) = untyped.filter(|(_, columns)| !columns.contains(['(', ')'])) else {
+            return statement.clone();
+        };
+        let with_type = |column: &str| match column.trim().strip_suffix(" NULL").unwrap_or(column.trim()) {
+            name if name.contains(' ') => column.trim().to_owned(),
+            name => format!("{name} {ty}"),
+        };
+        format!("{head}({})", columns.split(',').map(with_type).collect::<Vec<_>>().join(", "))
+    };
+    let typed: Vec<String> = statements.iter().map(with_types).collect();
+    (typed != statements).then_some(typed)
 }
 
 /// Forms of a query of which the evaluator may know more than of the query, those that are most like it first.
@@ -171,25 +189,35 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Those that statements make. `None` where a statement changes a table's definition, or nothing is known.
+    /// Those that statements make. `None` where a statement changes a table's definition but for a column more, or nothing is
+    /// known.
     pub(super) fn of(statements: &[String], profile: &Profile) -> Option<Self> {
-        let (mut names, mut columns, mut schema) = (Vec::new(), Vec::new(), String::new());
+        let (mut names, mut columns) = (Vec::new(), Vec::<Vec<(String, SqlType)>>::new());
         for statement in statements {
             if tokens(statement).ok()?.first().is_some_and(|first| first.is_word("alter")) {
-                return None;
+                let (table, definition) = statement.strip_prefix("ALTER TABLE ")?.split_once(" ADD COLUMN ")?;
+                let added = known_column(definition, profile);
+                if let (Some((column, ty)), Some(at)) = (added, names.iter().position(|name| name == table)) {
+                    columns[at].push((column, ty));
+                }
+                continue;
             }
             let Some(name) = created_table(statement) else { continue };
             let known = known_columns(statement, profile);
             if known.is_empty() {
                 continue;
             }
+            names.push(name.to_owned());
+            columns.push(known);
+        }
+        let mut schema = String::new();
+        for (name, columns) in names.iter().zip(&columns) {
             let typed: Vec<String> =
-                known.iter().map(|(column, ty)| format!("{column} {}", told_type(*ty, profile))).collect();
+                columns.iter().map(|(column, ty)| format!("{column} {}", told_type(*ty, profile))).collect();
             // Writing to a string does not fail.
             let _ = write!(schema, "CREATE TABLE {name}({}); ", typed.join(", "));
-            names.push(name.to_owned());
-            columns.push(known.into_iter().map(|(column, _)| column).collect());
         }
+        let columns = columns.into_iter().map(|all| all.into_iter().map(|(column, _)| column).collect()).collect();
         let read = tables_of(&schema).ok().filter(|_| !names.is_empty())?;
         Some(Self { names, columns, schema, read })
     }
@@ -315,8 +343,20 @@ mod tests {
         let (steps, check) = judged("SELECT t.a FROM t LIMIT 1").expect("seems to have a meaning");
         let (verdict, _) = run(&mut connection, &profile, &made, &steps, &[check]);
         assert!(matches!(verdict, Verdict::Void(_)), "{verdict:?}");
-        let altered = [made, statements(&["ALTER TABLE t ADD COLUMN e INT"])].concat();
-        assert!(Tables::of(&altered, &profile).is_none());
+        let altered = |more: &str| [made.clone(), statements(&[more])].concat();
+        let added = Tables::of(&altered("ALTER TABLE t ADD COLUMN e INT DEFAULT 2"), &profile).expect("known");
+        assert_eq!(added.schema, "CREATE TABLE t(a INTEGER, b TEXT, e INTEGER); CREATE TABLE u(k INTEGER); ");
+        let added = Tables::of(&altered("ALTER TABLE t ADD COLUMN e INT COLLATE NOCASE"), &profile).expect("known");
+        assert_eq!(added.schema, tables.schema);
+        assert!(Tables::of(&altered("ALTER TABLE t RENAME TO u"), &profile).is_none());
+    }
+
+    #[test]
+    fn columns_without_a_type_may_have_one() {
+        let untyped = statements(&["CREATE TABLE t(a, b NULL, c TEXT)", "INSERT INTO t(a) VALUES (1)"]);
+        let expected = ["CREATE TABLE t(a INT, b INT, c TEXT)", "INSERT INTO t(a) VALUES (1)"];
+        assert_eq!(typed(&untyped, "INT"), Some(statements(&expected)));
+        assert_eq!(typed(&statements(&expected), "INT"), None);
     }
 
     #[test]
