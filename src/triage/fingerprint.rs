@@ -244,7 +244,8 @@ impl Traits {
         let either =
             |one, other, besides: &dyn Fn(&String) -> bool| fits(one, other, besides) || fits(other, one, besides);
         let by_the_way = |need: &String| is_any(&[&WEAK, &WEAKEST, &BESIDES], need);
-        let expressions = |need: &String| is_any(&[&EXPRESSIONS], need);
+        // Rows are compared by other code than values.
+        let expressions = |need: &String| is_any(&[&EXPRESSIONS], need) && need != "row value";
         if self.needs.is_empty() || other.needs.is_empty() {
             return false;
         }

@@ -449,8 +449,10 @@ mod tests {
         assert_eq!(classes(&all), expected.map(<[&str]>::to_vec));
         // The same two switches say more than one.
         let switches = ["flattener-off", "constants-off"];
-        for (some, bugs) in [(&switches[..], 1), (&switches[1..], 2)] {
-            let needs: [&[&str]; 2] = [&["left join"], &["glob", "left join"]];
+        for (some, expression, bugs) in
+            [(&switches[..], "glob", 1), (&switches[1..], "glob", 2), (&switches[..], "row value", 2)]
+        {
+            let needs: [&[&str]; 2] = [&["left join"], &["left join", expression]];
             let two = needs.map(|needs| cored(&needs.join(" "), Some("2"), some, needs));
             assert_eq!(classes(&two).len(), bugs);
         }
