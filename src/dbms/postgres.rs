@@ -521,3 +521,45 @@ fn type_of(name: &str) -> Option<SqlType> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+    use crate::config::STATEMENT_LIMITS;
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_server_that_breaks_a_connection_while_it_goes_down_is_waited_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            // The message that a client starts with fits in one packet.
+            let _ = stream.read(&mut [0; 1024]).expect("a message");
+            let fields = format!("SFATAL\0VFATAL\0C{RECOVERING}\0Mthe database system is shutting down\0\0");
+            let length = u32::try_from(fields.len() + 4).expect("short").to_be_bytes();
+            stream.write_all(&[b"E", &length[..], fields.as_bytes()].concat()).expect("sent");
+            // It takes one more, says nothing to it, and is gone.
+            drop(listener.accept().expect("a client"));
+        });
+        let url = format!("postgres://tester@127.0.0.1:{port}/empty?sslmode=disable");
+        let mut postgres = Postgres {
+            connection: None,
+            runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime"),
+            options: PgConnectOptions::from_str(&url).expect("a URL"),
+            private: None,
+            profile: catalogue::profile("postgres").expect("shipped"),
+            limits: STATEMENT_LIMITS,
+            schema: String::new(),
+            version: String::new(),
+            build_id: String::new(),
+            changed: 0,
+            restarts: false,
+            refused: false,
+        };
+        assert!(!postgres.recovers() && postgres.refused);
+        server.join().expect("ends");
+    }
+}

@@ -3,7 +3,7 @@
 //! It does not matter whether a parser knows the dialect. What comes out need not run, nor mean the same: whoever asks the
 //! engine judges.
 
-use super::from::{end_of, ends, items};
+use super::from::{SETS, end_of, ends, items};
 use super::lex::{Token, before, close, groups, is_one_of, next, spell, tidy, tokens};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -37,9 +37,6 @@ const CLAUSES: [&str; 26] = [
     "and",
     "or",
 ];
-
-/// Words between the queries of a set operation.
-const SETS: [&str; 3] = ["union", "intersect", "except"];
 
 /// Shorter forms of a text, those that lose most first.
 pub fn cuts(text: &str) -> Vec<String> {

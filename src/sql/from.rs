@@ -4,6 +4,9 @@ use super::lex::{Token, before, close, is_one_of, next, tidy, tokens};
 use std::iter;
 use std::ops::Range;
 
+/// Words between the queries of a set operation.
+pub const SETS: [&str; 3] = ["union", "intersect", "except"];
+
 /// Words that join a table to those before.
 const JOINS: [&str; 11] =
     ["natural", "left", "right", "full", "inner", "cross", "join", "semi", "anti", "asof", "positional"];

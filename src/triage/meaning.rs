@@ -8,6 +8,7 @@ use super::blunt::Blunt;
 use super::cause::Laboratory;
 use super::features::features;
 use super::finding::{Finding, FindingQuery};
+use super::limits::Limit;
 use super::plain::{CHANGES, plainer};
 use super::rows::{split_statements, without_column};
 use crate::interpret::{Verdict, make, results, verdict};
@@ -53,9 +54,21 @@ const CONSTANTS: [&str; 3] = ["NULL", "1 = 0", "1 = 1"];
 const RUNS_MAX: usize = 100;
 const CUTS_MAX: usize = 300;
 
-/// A finding of the query that is wrong, cut to its core, and of the rows that it must return, where the evaluator knows these
-/// and the queries that must agree are long. What showed that the query is wrong must show it of every cut.
-pub fn judged(finding: &Finding, laboratory: &mut Laboratory) -> Option<Finding> {
+/// Makes it a finding of the query that is wrong, cut to its core, and of the rows that it must return, where the evaluator knows
+/// these and the queries that must agree are long; whether it did. What showed that the query is wrong must show it of every cut.
+pub fn judge(finding: &mut Finding, laboratory: &mut Laboratory) -> bool {
+    let mut left_out = 0;
+    let judged = judged(finding, laboratory, &mut left_out);
+    let is_judged = judged.is_some();
+    if let Some(judged) = judged {
+        *finding = judged;
+    }
+    finding.limits.count(Limit::Runs, left_out);
+    is_judged
+}
+
+/// That finding, and how many runs were left out for a limit.
+fn judged(finding: &Finding, laboratory: &mut Laboratory, left_out: &mut usize) -> Option<Finding> {
     let core = finding.cause.core.as_ref()?;
     let longest = finding.queries.iter().map(|query| query.step.sql.sql().len()).max()?;
     // What is no member of a class says what it is, which would be lost, unless it is compared with what it means already.
@@ -74,9 +87,13 @@ pub fn judged(finding: &Finding, laboratory: &mut Laboratory) -> Option<Finding>
     let (statements, query) = [own, whole].into_iter().chain(typed).find_map(|statements| {
         let tables = Tables::of(&statements, profile)?;
         let known = texts(&core.sql, &tables).filter(|sql| sql.len() < longest).map(Step::query);
-        let mut known = known.filter(|query| tables.judged(query, profile).is_some()).take(RUNS_MAX);
-        let query = known.find(|query| laboratory.shows(&statements, query, &core.reference).is_some())?;
-        Some((statements, query))
+        let mut known = known.filter(|query| tables.judged(query, profile).is_some());
+        let mut tried = known.by_ref().take(RUNS_MAX);
+        let query = tried.find(|query| laboratory.shows(&statements, query, &core.reference).is_some());
+        if query.is_none() {
+            *left_out += known.count();
+        }
+        Some((statements, query?))
     })?;
     let mut shows = |candidate: &Finding| {
         let [query] = candidate.queries.as_slice() else { return false };
@@ -84,7 +101,7 @@ pub fn judged(finding: &Finding, laboratory: &mut Laboratory) -> Option<Finding>
             && laboratory.shows(&candidate.statements, &query.step, &core.reference).is_some()
     };
     let mut cut = Finding { queries: vec![query.into()], statements, ..finding.clone() };
-    Blunt { shows: &mut shows, attempts: CUTS_MAX, left_out: 0 }.reduce(&mut cut);
+    *left_out += Blunt { shows: &mut shows, attempts: CUTS_MAX, left_out: 0 }.reduce(&mut cut);
     for change in CHANGES {
         let mut plain = cut.clone();
         let Some(sql) = plainer(plain.queries[0].step.sql.sql(), change) else { continue };
@@ -396,18 +413,18 @@ mod tests {
         let judged_by = |fault| {
             let (mut wrong, mut reference) = (engine(Fault::NullToZero), engine(fault));
             let connection: &mut dyn Connection = &mut reference;
-            judged(
-                &finding,
-                &mut Laboratory {
-                    connection: &mut wrong,
-                    profile: &profile,
-                    reference: Some(("sqlite 1.0".to_owned(), connection)),
-                    switches: Vec::new(),
-                    tick: &mut || true,
-                },
-            )
+            let mut laboratory = Laboratory {
+                connection: &mut wrong,
+                profile: &profile,
+                reference: Some(("sqlite 1.0".to_owned(), connection)),
+                switches: Vec::new(),
+                tick: &mut || true,
+            };
+            let mut judged = finding.clone();
+            judge(&mut judged, &mut laboratory).then_some(judged)
         };
         let judged = judged_by(Fault::None).expect("known");
+        assert!(judged.limits.is_empty(), "{:?}", judged.limits);
         let texts: Vec<&str> = judged.queries.iter().map(|query| query.step.sql.sql()).collect();
         let cut = "SELECT t2.c0 FROM t1 LEFT JOIN t2 ON NULL";
         assert_eq!(texts, ["SELECT c0 FROM t1", "SELECT c0 FROM t2", cut, cut]);

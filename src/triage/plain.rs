@@ -4,6 +4,7 @@
 //! computed. A reader needs none of them where nothing hangs on them. Texts are changed token by token, so it does not matter
 //! whether a parser knows the dialect; what is changed here has one reading in all of them.
 
+use crate::sql::from::SETS;
 use crate::sql::lex::{Token, tidy, tokens};
 use std::ops::Range;
 
@@ -48,9 +49,6 @@ const BEFORE_OPERAND: [&str; 6] = ["and", "or", "not", "between", "like", "case"
 
 /// Words with which something begins that is no expression.
 const QUERIES: [&str; 4] = ["select", "with", "values", "table"];
-
-/// Words between two queries, which may each stand in parentheses.
-const SETS: [&str; 3] = ["union", "intersect", "except"];
 
 /// Words that are no function's before parentheses.
 const NO_CALLS: [&str; 4] = ["not", "exists", "all", "any"];
