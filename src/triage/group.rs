@@ -456,6 +456,13 @@ mod tests {
             let two = needs.map(|needs| cored(&needs.join(" "), Some("2"), some, needs));
             assert_eq!(classes(&two).len(), bugs);
         }
+        // One that they share may come before two bugs, also where a third finding lies between them.
+        let some_shared = [
+            cored("a", Some("2"), &switches, &["left join"]),
+            cored("b", Some("2"), &["flattener-off", "join-off"], &["left join"]),
+            cored("c", Some("2"), &["join-off"], &["left join"]),
+        ];
+        assert_eq!(classes(&some_shared), [vec!["a"], vec!["b", "c"]]);
         // Of releases between which others lie that says less.
         let apart = |last_bad: &str, good: &str| {
             let two = [of("a", last_bad, good, &["window"]), of("b", last_bad, good, &["glob", "window"])];
