@@ -179,6 +179,25 @@ fn comparing_rows_by_parts_is_taken_for_granted() {
 }
 
 #[test]
+fn that_a_join_binds_before_a_comma_is_taken_for_granted_where_it_matters() {
+    let schema = lower::schema("CREATE TABLE t(a INT); CREATE TABLE u(a INT)", &BTreeMap::new()).expect("a schema");
+    for (joins, expected) in [
+        ("t AS x, t JOIN u ON t.a = u.a", false),
+        ("t AS x, t LEFT JOIN u ON t.a = u.a", false),
+        ("t RIGHT JOIN u ON t.a = u.a, t AS x", false),
+        ("t AS x, t RIGHT JOIN u ON t.a = u.a", true),
+        ("t AS x, t FULL JOIN u ON t.a = u.a", true),
+        ("t AS x, t JOIN u USING (a)", true),
+        ("t AS x, t NATURAL LEFT JOIN u", true),
+        ("t AS x CROSS JOIN t RIGHT JOIN u ON t.a = u.a", false),
+    ] {
+        let text = format!("SELECT 1 FROM {joins}");
+        let query = lower::query(&schema, &text).expect(&text);
+        assert_eq!(query.assumptions.contains(&Assumption::JoinsBindBeforeCommas), expected, "{text}");
+    }
+}
+
+#[test]
 fn a_subquery_like_its_surroundings_keeps_its_own_rows() {
     // Once `k` and `l` are one value, the subquery is the same sum as a part of the aggregate it stands in.
     let schema = "CREATE TABLE t(a INT, d INT, e INT, f INT); CREATE TABLE u(k INT, l INT);";

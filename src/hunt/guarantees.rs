@@ -142,6 +142,13 @@ const EXPERIMENTS: &[(Assumption, &[Experiment])] = &[
         ],
     ),
     (
+        Assumption::JoinsBindBeforeCommas,
+        &[(
+            True,
+            "SELECT COUNT(*) = 0 FROM (SELECT a FROM g_one WHERE a = 0) AS e, g_one AS x RIGHT JOIN g_two AS y ON x.a = y.k",
+        )],
+    ),
+    (
         Assumption::OtherEqualityIsIdentity,
         &[(TrueOrError, "SELECT NOT (INTERVAL '1' MONTH = INTERVAL '30' DAY) FROM g_one")],
     ),

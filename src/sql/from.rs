@@ -35,7 +35,7 @@ pub(super) fn ends(token: &Token) -> bool {
 }
 
 /// Where what begins here ends: a word of those, a comma, or the end of the parentheses it is in.
-pub(super) fn end_of(all: &[Token], start: usize) -> usize {
+pub fn end_of(all: &[Token], start: usize) -> usize {
     let mut depth = 0_usize;
     for (at, token) in all.iter().enumerate().skip(start) {
         match token {

@@ -177,27 +177,27 @@ pub fn tidy(text: &str) -> String {
 }
 
 /// The position of the token before one that is no space.
-pub(super) fn before(all: &[Token], at: usize) -> Option<usize> {
+pub fn before(all: &[Token], at: usize) -> Option<usize> {
     (0..at).rev().find(|at| !matches!(all[*at], Token::Space(_)))
 }
 
 /// The position of the next token that is no space.
-pub(super) fn next(all: &[Token], at: usize) -> Option<usize> {
+pub fn next(all: &[Token], at: usize) -> Option<usize> {
     (at..all.len()).find(|at| !matches!(all[*at], Token::Space(_)))
 }
 
 /// Where the parenthesis that opens here is closed.
-pub(super) fn close(all: &[Token], open: usize) -> Option<usize> {
+pub fn close(all: &[Token], open: usize) -> Option<usize> {
     groups(all).into_iter().find(|(start, _)| *start == open).map(|(_, close)| close)
 }
 
 /// The text of tokens.
-pub(super) fn spell(all: &[Token]) -> String {
+pub fn spell(all: &[Token]) -> String {
     all.iter().map(Token::text).collect()
 }
 
 /// Whether it is one of these words.
-pub(super) fn is_one_of(token: &Token, words: &[&str]) -> bool {
+pub fn is_one_of(token: &Token, words: &[&str]) -> bool {
     words.iter().any(|word| token.is_word(word))
 }
 

@@ -8,6 +8,7 @@ use super::neutral::{NEUTRAL, neutralised};
 use crate::program::{Step, Text};
 use crate::sql::cuts::cuts;
 use crate::sql::lex::tidy;
+use crate::sql::partial::cut_together;
 
 /// A reduction and what it may cost.
 pub struct Blunt<'a> {
@@ -37,6 +38,7 @@ impl Blunt<'_> {
             }
             for at in 0..finding.statements.len() {
                 self.shorter(finding, &|finding| finding.statements.get_mut(at));
+                self.with_index(finding, at);
             }
             self.fewer_statements(finding);
             if finding.size() == before || self.attempts == 0 {
@@ -113,6 +115,28 @@ impl Blunt<'_> {
         }
     }
 
+    /// Cuts the condition of a partial index where it stands in a query too.
+    fn with_index(&mut self, finding: &mut Finding, index: usize) {
+        for query in 0..finding.queries.len() {
+            let mut tried = 0;
+            while let (Some(definition), Some(text)) =
+                (finding.statements.get(index), finding.queries.get(query).map(|query| query.step.sql.sql()))
+            {
+                let Some((definition, text)) = cut_together(definition, text).into_iter().nth(tried) else { break };
+                let mut smaller = finding.clone();
+                smaller.statements[index] = definition;
+                let Some(sql) = free(&mut smaller.queries[query].step.sql) else { break };
+                *sql = text;
+                if !self.take(finding, smaller) {
+                    tried += 1;
+                }
+                if self.attempts == 0 {
+                    return;
+                }
+            }
+        }
+    }
+
     /// Cuts one text, large pieces first.
     fn shorter(&mut self, finding: &mut Finding, text_of: &dyn Fn(&mut Finding) -> Option<&mut String>) {
         let mut tried = 0;
@@ -170,6 +194,28 @@ mod tests {
         assert_eq!(whole.statements, ["CREATE TABLE t(a INT)"]);
         let texts: Vec<&str> = whole.queries.iter().map(|query| query.step.sql.sql()).collect();
         assert_eq!(texts, ["SELECT MAX(b) OVER () FROM t"]);
+    }
+
+    #[test]
+    fn a_condition_of_an_index_goes_with_that_of_the_query() {
+        let mut whole = finding();
+        whole.statements =
+            ["CREATE TABLE t(a INT, b INT)", "CREATE INDEX i ON t(a) WHERE (a > 0 OR a IN (b)) AND b > 1"]
+                .map(str::to_owned)
+                .into();
+        whole.queries.truncate(1);
+        whole.queries[0].step.sql = "SELECT 1 FROM t AS q WHERE (q.a > 0 OR q.a IN (q.b)) AND q.b > 1".into();
+        // The index is used if its condition is that of the query.
+        let mut shows = |finding: &Finding| {
+            let condition =
+                |text: &str| text.split_once(" WHERE ").map(|(_, condition)| condition.replace(['(', ')'], ""));
+            let [table, index] = finding.statements.as_slice() else { return false };
+            let query = condition(finding.queries[0].step.sql.sql()).map(|condition| condition.replace("q.", ""));
+            table.contains("TABLE t(") && query.is_some() && query == condition(index)
+        };
+        Blunt { shows: &mut shows, attempts: 400, left_out: 0 }.reduce(&mut whole);
+        let size = whole.statements[1].len() + whole.queries[0].step.sql.sql().len();
+        assert!(size < 70, "{:?} {}", whole.statements, whole.queries[0].step.sql.sql());
     }
 
     #[test]

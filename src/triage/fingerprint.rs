@@ -177,6 +177,8 @@ pub struct Traits {
     kind: FindingKind,
     /// Where it was fixed, if that was tried.
     fixed: Option<Fixed>,
+    /// Whether one release fixed it.
+    in_one_release: bool,
     /// The switches that cure its core.
     switches: BTreeSet<String>,
     /// Those that cure the core or the whole case.
@@ -232,6 +234,13 @@ impl Traits {
         matches!((&self.fixed, &other.fixed), (Some(one), Some(other)) if one != other)
     }
 
+    /// Whether they are not of one bug, even if another one is like both: different versions fixed them, or other switches
+    /// cure them.
+    pub fn is_apart(&self, other: &Self) -> bool {
+        let switched = !self.switches.is_empty() && !other.switches.is_empty();
+        self.contradicts(other) || switched && self.switches.is_disjoint(&other.switches)
+    }
+
     /// Whether what two findings need, and the switches that cure them, are alike.
     fn needs_alike(&self, other: &Self) -> bool {
         if self.switches.is_empty() != other.switches.is_empty() {
@@ -250,12 +259,12 @@ impl Traits {
             return false;
         }
         // What tells both apart from most.
-        let tells = self.needs.intersection(&other.needs).any(|need| !by_the_way(need));
+        let tells = self.needs.intersection(&other.needs).any(|need| !by_the_way(need) && !expressions(need));
         let alike = either(&self.needs, &other.needs, &|need| {
             expressions(need) || tells && (by_the_way(need) || need == "expression index")
         });
         if self.switches.is_empty() {
-            return alike && self.fixed.as_ref().is_some_and(Fixed::in_one_release);
+            return alike && self.in_one_release;
         }
         // All that cure the one cure the other: what only some cure may lie between two bugs.
         let both = self.switches.len() > 1 && self.switches == other.switches;
@@ -275,6 +284,11 @@ impl Traits {
     /// How many constructs it needs.
     pub fn size(&self) -> usize {
         self.needs.len()
+    }
+
+    /// By what they are put in an order, those first that need least.
+    pub fn rank(&self) -> impl Ord + '_ {
+        (self.needs.len(), &self.needs, &self.switches, &self.all, &self.text)
     }
 }
 
@@ -301,7 +315,11 @@ impl Finding {
         let switches: BTreeSet<String> = only_some(&core.switches);
         let cures = switches.union(&only_some(&self.cured_by)).cloned().collect();
         let text = leaves_alike(&plain(core.statements.iter().map(String::as_str), &core.sql));
-        Some(Traits { kind: self.kind, fixed: self.cause.fixed.clone(), switches, cures, needs, all, text })
+        let fixed = self.cause.fixed.clone();
+        let in_one_release = fixed
+            .as_ref()
+            .is_some_and(|fixed| fixed.in_one_release(self.dbms.split(['@', ':']).next().unwrap_or_default()));
+        Some(Traits { kind: self.kind, fixed, in_one_release, switches, cures, needs, all, text })
     }
 
     /// What it has in common with other findings of the same bug.

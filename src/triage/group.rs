@@ -206,8 +206,8 @@ fn told_apart<'a>(findings: &'a [(PathBuf, Finding)], decisions: &Decisions, key
     }
 }
 
-/// Brings findings together that are alike. The bug is that of the one that needs least. Bugs that different versions fixed stay
-/// apart, whatever is between them.
+/// Brings findings together that are alike. The bug is that of the one that needs least. Bugs that different versions fixed, or
+/// that other switches cure, stay apart, whatever is between them.
 fn brought_together<'a>(
     findings: &'a [(PathBuf, Finding)],
     decisions: &Decisions,
@@ -218,12 +218,12 @@ fn brought_together<'a>(
         let one = finding.traits().map(|traits| (traits, keys[finding.id.as_str()].clone()));
         all.extend(one.filter(|one| !all.contains(one)));
     }
-    all.sort_by(|(one, a), (other, b)| (one.size(), a).cmp(&(other.size(), b)));
+    all.sort_by(|(one, a), (other, b)| (one.rank(), a).cmp(&(other.rank(), b)));
     for at in 0..all.len() {
         let from = all[at].1.clone();
         let contradict = |into: &String| {
             let of = |bug| all.iter().filter(move |(_, key)| key == bug);
-            of(into).any(|(one, _)| of(&from).any(|(other, _)| one.contradicts(other)))
+            of(into).any(|(one, _)| of(&from).any(|(other, _)| one.is_apart(other) && !one.alike(other)))
         };
         let is_one =
             |(traits, into): &&(Traits, String)| *into != from && traits.alike(&all[at].0) && !contradict(into);
@@ -235,7 +235,7 @@ fn brought_together<'a>(
 }
 
 /// Brings bugs together of which one and the same entry of a list covers every finding and that no two versions fixed: an
-/// entry is one bug, by whoever wrote it. The bug is that of most findings. `entries` has the place of the one that covers a
+/// entry is one bug, by whoever wrote it. The bug is that of most findings that a version fixed. `entries` has the place of the one that covers a
 /// finding.
 fn of_one_entry<'a>(
     findings: &'a [(PathBuf, Finding)],
@@ -257,14 +257,15 @@ fn of_one_entry<'a>(
             bugs.push((*entry, fixed, of_group.len(), key));
         }
     }
-    bugs.sort_by_key(|(entry, _, findings, _)| (*entry, std::cmp::Reverse(*findings)));
-    for at in 0..bugs.len() {
-        let (entry, fixed, _, from) = &bugs[at];
-        let is_that = |(other, by, ..): &&(usize, Option<&Fixed>, usize, String)| {
-            other == entry && (by == fixed || by.is_none() || fixed.is_none())
-        };
-        if let Some((.., into)) = bugs[..at].iter().find(is_that) {
-            keys.values_mut().filter(|key| *key == from).for_each(|key| key.clone_from(into));
+    // Those of which it is not known where they were fixed come last: they are of whatever is there.
+    bugs.sort_by_key(|(entry, fixed, findings, _)| (*entry, fixed.is_none(), std::cmp::Reverse(*findings)));
+    let mut kept: Vec<(usize, Option<&Fixed>, String)> = Vec::new();
+    for (entry, fixed, _, from) in bugs {
+        let is_that =
+            |(other, by, _): &&(usize, Option<&Fixed>, String)| *other == entry && (*by == fixed || fixed.is_none());
+        match kept.iter().find(is_that) {
+            Some((.., into)) => keys.values_mut().filter(|key| **key == from).for_each(|key| key.clone_from(into)),
+            None => kept.push((entry, fixed, from)),
         }
     }
 }
@@ -471,6 +472,35 @@ mod tests {
         let spans =
             [("3.30.1", "3.30.2"), ("1.5.6", "2.0.0"), ("3.30.1", "3.32.0"), ("1.5.6", "2.1.0"), ("1.0", "3.0")];
         assert_eq!(spans.map(|(last_bad, good)| apart(last_bad, good)), [1, 1, 2, 2, 2]);
+        // Whether 1.0.0 is the last one before 2.0.0 is known of engines with known versions.
+        let of_duckdb = |last_bad: &str| {
+            let mut two = [of("a", last_bad, "2.0.0", &["window"]), of("b", last_bad, "2.0.0", &["glob", "window"])];
+            two.iter_mut().for_each(|(_, finding)| finding.dbms = "duckdb@1.0.0".to_owned());
+            classes(&two).len()
+        };
+        assert_eq!(["1.5.6", "1.0.0"].map(of_duckdb), [1, 2]);
+        // What they share is no more than an expression.
+        let shared =
+            [of("a", "3.30.1", "3.31.0", &["like"]), of("b", "3.30.1", "3.31.0", &["group by", "like", "window"])];
+        assert_eq!(classes(&shared).len(), 2);
+    }
+
+    #[test]
+    fn what_is_between_two_bugs_goes_to_one_of_them_whatever_its_name_is() {
+        let switches: [(&[&str], &str); 3] = [(&["a-off"], "a"), (&["a-off", "b-off"], "b"), (&["b-off"], "c")];
+        for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            let of = |at: usize| {
+                let (switches, name) = switches[at];
+                // The same fingerprint is another key under another message.
+                let (path, mut one) = cored(name, Some("2"), switches, &["left join"]);
+                one.id = format!("{:012}", order[at]);
+                (path, one)
+            };
+            let all: Vec<_> = order.map(of).into();
+            let mut found: Vec<_> = grouped(&all, &Decisions::default(), &[]).into_iter().map(|(ids, _)| ids).collect();
+            found.sort();
+            assert_eq!(found, [vec!["a", "b"], vec!["c"]], "{order:?}");
+        }
     }
 
     #[test]
@@ -537,6 +567,12 @@ mod tests {
             fixed[at].1.cause.fixed = Some(Fixed { last_bad: "1".to_owned(), first_good });
         }
         assert_eq!(grouped(&fixed, &decisions, &[entry("c | d", "r")]).len(), 3, "two versions fixed two bugs");
+        // Of those of which that is not known most have been found.
+        let (_, mut again) = fixed[0].clone();
+        "again".clone_into(&mut again.id);
+        fixed.push((PathBuf::from("a"), again));
+        let found = grouped(&fixed, &decisions, &[entry("a | b | c | d", "r")]);
+        assert_eq!(found.len(), 2, "what was not tried brings none together: {found:?}");
         let two = [entry("c", "r"), entry("d", "r")];
         of(&decisions, &two, &[(&["a", "b"], false), (&["c"], true), (&["d"], true)]);
         of(&decisions, &[entry("a | c", "r")], &[(&["a", "b"], false), (&["c"], true), (&["d"], false)]);

@@ -37,6 +37,13 @@ impl Limits {
         }
     }
 
+    /// Adds what others have counted.
+    pub fn add(&mut self, other: &Self) {
+        for (limit, left_out) in &other.0 {
+            *self.0.entry(*limit).or_default() += left_out;
+        }
+    }
+
     /// Whether none was reached.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

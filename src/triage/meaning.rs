@@ -8,14 +8,14 @@ use super::blunt::Blunt;
 use super::cause::Laboratory;
 use super::features::features;
 use super::finding::{Finding, FindingQuery};
-use super::limits::Limit;
+use super::limits::{Limit, Limits};
 use super::plain::{CHANGES, plainer};
 use super::rows::{split_statements, without_column};
 use crate::interpret::{Verdict, make, results, verdict};
 use crate::program::{Check, Evaluation, Meaning, Relation, Step, tables_of, told_type};
 use crate::sql::cuts::{cuts, with_constant_conditions};
 use crate::sql::from::{explicit, without_index_hints};
-use crate::sql::lex::{Token, tidy, tokens};
+use crate::sql::lex::{Token, before, next, tidy, tokens};
 use crate::sql::profile::Profile;
 use crate::sql::schema::created_table;
 use crate::sql::types::SqlType;
@@ -57,18 +57,19 @@ const CUTS_MAX: usize = 300;
 /// Makes it a finding of the query that is wrong, cut to its core, and of the rows that it must return, where the evaluator knows
 /// these and the queries that must agree are long; whether it did. What showed that the query is wrong must show it of every cut.
 pub fn judge(finding: &mut Finding, laboratory: &mut Laboratory) -> bool {
-    let mut left_out = 0;
-    let judged = judged(finding, laboratory, &mut left_out);
+    let mut limits = Limits::default();
+    let judged = judged(finding, laboratory, &mut limits);
     let is_judged = judged.is_some();
     if let Some(judged) = judged {
         *finding = judged;
     }
-    finding.limits.count(Limit::Runs, left_out);
+    limits.count(Limit::Time, usize::from(!(laboratory.tick)()));
+    finding.limits.add(&limits);
     is_judged
 }
 
-/// That finding, and how many runs were left out for a limit.
-fn judged(finding: &Finding, laboratory: &mut Laboratory, left_out: &mut usize) -> Option<Finding> {
+/// That finding. Counts what limits kept from being tried.
+fn judged(finding: &Finding, laboratory: &mut Laboratory, limits: &mut Limits) -> Option<Finding> {
     let core = finding.cause.core.as_ref()?;
     let longest = finding.queries.iter().map(|query| query.step.sql.sql().len()).max()?;
     // What is no member of a class says what it is, which would be lost, unless it is compared with what it means already.
@@ -84,16 +85,12 @@ fn judged(finding: &Finding, laboratory: &mut Laboratory, left_out: &mut usize) 
     // A cut may have taken what the evaluator must know, the type of a column.
     let whole: Vec<String> = finding.statements.iter().chain(&core.before).cloned().collect();
     let typed = TYPES.iter().filter_map(|ty| typed(&own, profile.types.get(ty)?.first()?)).collect::<Vec<_>>();
-    let (statements, query) = [own, whole].into_iter().chain(typed).find_map(|statements| {
-        let tables = Tables::of(&statements, profile)?;
-        let known = texts(&core.sql, &tables).filter(|sql| sql.len() < longest).map(Step::query);
-        let mut known = known.filter(|query| tables.judged(query, profile).is_some());
-        let mut tried = known.by_ref().take(RUNS_MAX);
-        let query = tried.find(|query| laboratory.shows(&statements, query, &core.reference).is_some());
-        if query.is_none() {
-            *left_out += known.count();
-        }
-        Some((statements, query?))
+    let forms = [own, whole.clone()].into_iter().chain(typed);
+    let of_core = known_form(forms, &core.sql, longest, laboratory, &core.reference, limits);
+    // The evaluator may know the query, and no more what the core made of it.
+    let (statements, query) = of_core.or_else(|| {
+        let wrong = finding.queries[finding.cause.wrong?].step.sql.sql();
+        known_form(iter::once(whole), wrong, longest + 1, laboratory, &core.reference, limits)
     })?;
     let mut shows = |candidate: &Finding| {
         let [query] = candidate.queries.as_slice() else { return false };
@@ -101,7 +98,7 @@ fn judged(finding: &Finding, laboratory: &mut Laboratory, left_out: &mut usize) 
             && laboratory.shows(&candidate.statements, &query.step, &core.reference).is_some()
     };
     let mut cut = Finding { queries: vec![query.into()], statements, ..finding.clone() };
-    *left_out += Blunt { shows: &mut shows, attempts: CUTS_MAX, left_out: 0 }.reduce(&mut cut);
+    limits.count(Limit::Runs, Blunt { shows: &mut shows, attempts: CUTS_MAX, left_out: 0 }.reduce(&mut cut));
     for change in CHANGES {
         let mut plain = cut.clone();
         let Some(sql) = plainer(plain.queries[0].step.sql.sql(), change) else { continue };
@@ -111,6 +108,9 @@ fn judged(finding: &Finding, laboratory: &mut Laboratory, left_out: &mut usize) 
         }
     }
     let query = cut.queries.pop()?.step;
+    if query.sql.sql().len() >= longest {
+        return None;
+    }
     let mut shows = |statements: &[String]| laboratory.shows(statements, &query, &core.reference);
     let statements = fewer(cut.statements, &settings, &mut |statements| shows(statements).is_some());
     let (steps, checks) = shows(&statements)?;
@@ -129,6 +129,40 @@ fn judged(finding: &Finding, laboratory: &mut Laboratory, left_out: &mut usize) 
     judged.features = features(judged.texts());
     (judged.cause.wrong, judged.cause.known_by) = (Some(wrong), COMPUTED.to_owned());
     Some(judged)
+}
+
+/// The first form of a query shorter than that, and of the statements that make its database, whose meaning the evaluator knows
+/// and which is wrong.
+fn known_form(
+    forms: impl Iterator<Item = Vec<String>>,
+    sql: &str,
+    longest: usize,
+    laboratory: &mut Laboratory,
+    reference: &str,
+    limits: &mut Limits,
+) -> Option<(Vec<String>, Step)> {
+    let mut runs = RUNS_MAX;
+    for statements in forms {
+        let Some(tables) = Tables::of(&statements, laboratory.profile) else { continue };
+        for query in texts(sql, &tables).filter(|sql| sql.len() < longest).map(Step::query) {
+            // It is read before it is run, which takes time too.
+            if !(laboratory.tick)() {
+                return None;
+            }
+            if tables.judged(&query, laboratory.profile).is_none() {
+                continue;
+            }
+            if runs == 0 {
+                limits.count(Limit::Runs, 1);
+                return None;
+            }
+            runs -= 1;
+            if laboratory.shows(&statements, &query, reference).is_some() {
+                return Some((statements, query));
+            }
+        }
+    }
+    None
 }
 
 /// The statements with this type for columns of tables that have none. `None` if there are no such columns.
@@ -204,6 +238,8 @@ pub(super) const COMPUTED: &str = "the reference evaluator computes something el
 pub(super) struct Tables {
     names: Vec<String>,
     columns: Vec<Vec<String>>,
+    /// Of each, those of which it knows nothing.
+    unknown: Vec<Vec<String>>,
     schema: String,
     read: Schema,
 }
@@ -212,21 +248,33 @@ impl Tables {
     /// Those that statements make. `None` where a statement changes a table's definition but for a column more, or nothing is
     /// known.
     pub(super) fn of(statements: &[String], profile: &Profile) -> Option<Self> {
-        let (mut names, mut columns) = (Vec::new(), Vec::<Vec<(String, SqlType)>>::new());
-        for statement in statements {
+        let (mut names, mut columns, mut unknown) =
+            (Vec::new(), Vec::<Vec<(String, SqlType)>>::new(), Vec::<Vec<String>>::new());
+        let settings = settings(statements, profile);
+        for statement in statements.iter().filter(|statement| !settings.contains(statement)) {
             if tokens(statement).ok()?.first().is_some_and(|first| first.is_word("alter")) {
                 let (table, definition) = statement.strip_prefix("ALTER TABLE ")?.split_once(" ADD COLUMN ")?;
-                let added = known_column(definition, profile);
-                if let (Some((column, ty)), Some(at)) = (added, names.iter().position(|name| name == table)) {
-                    columns[at].push((column, ty));
+                let Some(at) = names.iter().position(|name| name == table) else { continue };
+                match known_column(definition, profile) {
+                    Some(column) => columns[at].push(column),
+                    None => unknown[at].extend(column_name(definition)),
                 }
                 continue;
             }
             let Some(name) = created_table(statement) else { continue };
-            let known = known_columns(statement, profile);
+            let definitions = definitions(statement);
+            let known: Vec<_> = definitions.iter().filter_map(|column| known_column(column, profile)).collect();
             if known.is_empty() {
                 continue;
             }
+            let of_these = |name: &String| known.iter().any(|(column, _)| column == name);
+            unknown.push(
+                definitions
+                    .iter()
+                    .filter_map(|column| column_name(column))
+                    .filter(|name| !of_these(name))
+                    .collect::<Vec<_>>(),
+            );
             names.push(name.to_owned());
             columns.push(known);
         }
@@ -239,7 +287,39 @@ impl Tables {
         }
         let columns = columns.into_iter().map(|all| all.into_iter().map(|(column, _)| column).collect()).collect();
         let read = tables_of(&schema).ok().filter(|_| !names.is_empty())?;
-        Some(Self { names, columns, schema, read })
+        Some(Self { names, columns, unknown, schema, read })
+    }
+
+    /// Whether a name in a query may be that of a column that is not known. The evaluator would look for it elsewhere.
+    fn may_read_unknown(&self, all: &[Token]) -> bool {
+        let is = |at: usize, name: &str| matches!(&all[at], Token::Word(word) if plain_name(word).eq_ignore_ascii_case(name));
+        let all_unknown = self.names.iter().zip(&self.unknown).filter(|(_, unknown)| !unknown.is_empty());
+        for (table, unknown) in all_unknown {
+            let read: Vec<usize> = (0..all.len()).filter(|at| is(*at, table)).collect();
+            if read.is_empty() {
+                continue;
+            }
+            // Its names in the query: words behind it, whatever else they are.
+            let behind = |at: usize| {
+                let word = next(all, at + 1)?;
+                if all[word].is_word("as") { next(all, word + 1) } else { Some(word) }
+            };
+            let names: Vec<String> = read
+                .iter()
+                .chain(read.iter().filter_map(|at| behind(*at)).collect::<Vec<_>>().iter())
+                .map(|at| all[*at].text())
+                .collect();
+            let is_it = |at: usize| {
+                let dot = before(all, at).filter(|dot| all[*dot] == Token::Symbol('.'));
+                let qualifier = dot.and_then(|dot| before(all, dot));
+                qualifier.is_none_or(|of| names.iter().any(|name| is(of, plain_name(name))))
+            };
+            let reads = |at: usize| unknown.iter().any(|column| is(at, column)) && is_it(at);
+            if (0..all.len()).any(|at| all[at].is_word("natural") || reads(at)) {
+                return true;
+            }
+        }
+        false
     }
 
     /// The columns of a table of which it knows something.
@@ -257,6 +337,9 @@ impl Tables {
             return None;
         }
         let sql = without_index_hints(query.sql.sql());
+        if self.may_read_unknown(&tokens(&sql).ok()?) {
+            return None;
+        }
         let meaning = Meaning::over(&self.read, &sql, profile).ok()?;
         let mut steps = Vec::new();
         let mut tables = Vec::new();
@@ -275,15 +358,15 @@ impl Tables {
     }
 }
 
-/// The columns of a table that are declared as a class's column of a type is.
-fn known_columns(statement: &str, profile: &Profile) -> Vec<(String, SqlType)> {
+/// The definitions of the columns of a table, and its constraints.
+fn definitions(statement: &str) -> Vec<String> {
     let Some((head, _)) = statement.split_once('(') else { return Vec::new() };
     // A table made of a query, or a virtual one.
     if head.split_whitespace().count() != 3 || !head.starts_with("CREATE TABLE ") {
         return Vec::new();
     }
     let Ok(all) = tokens(&statement[head.len()..]) else { return Vec::new() };
-    let (mut depth, mut definition, mut known) = (0_usize, String::new(), Vec::new());
+    let (mut depth, mut definition, mut found) = (0_usize, String::new(), Vec::new());
     for token in &all {
         match token {
             Token::Symbol('(') => depth += 1,
@@ -292,13 +375,25 @@ fn known_columns(statement: &str, profile: &Profile) -> Vec<(String, SqlType)> {
         }
         match token {
             Token::Symbol('(') if depth == 1 => {}
-            Token::Symbol(',') if depth == 1 => known.extend(known_column(&std::mem::take(&mut definition), profile)),
+            Token::Symbol(',') if depth == 1 => found.push(std::mem::take(&mut definition)),
             Token::Symbol(')') if depth == 0 => break,
             _ => definition.push_str(&token.text()),
         }
     }
-    known.extend(known_column(&definition, profile));
-    known
+    found.push(definition);
+    found
+}
+
+/// The name that a column's definition begins with. `None` for a constraint of the table.
+fn column_name(definition: &str) -> Option<String> {
+    let name = plain_name(definition.split_whitespace().next()?);
+    let is_constraint = OF_TABLES.iter().any(|word| name.eq_ignore_ascii_case(word));
+    (!is_constraint).then(|| name.to_owned())
+}
+
+/// A name without quotes.
+fn plain_name(name: &str) -> &str {
+    name.trim_matches(['"', '`'])
 }
 
 /// A column's name and type, if it is declared as that of a class is.
@@ -372,6 +467,46 @@ mod tests {
     }
 
     #[test]
+    fn a_column_that_is_not_known_is_not_taken_for_another_one() {
+        let profile = profile("sqlite").expect("shipped");
+        let tables = Tables::of(
+            &statements(&[
+                "CREATE TABLE t1(c0 INT, c1 TEXT)",
+                "CREATE TABLE t2(c0 INT, c1 TEXT COLLATE NOCASE, \"c2\" BLOB, d)",
+                "ALTER TABLE t2 ADD COLUMN c3 BLOB",
+            ]),
+            &profile,
+        )
+        .expect("known");
+        assert_eq!(tables.unknown, [vec![], statements(&["c1", "c2", "d", "c3"])]);
+        let judged = |sql: &str| tables.judged(&Step::query(sql), &profile).is_some();
+        let exists =
+            |condition: &str| format!("SELECT c0 FROM t1 WHERE EXISTS (SELECT 1 FROM t2 AS x WHERE {condition})");
+        assert!(judged(&exists("x.c0 = t1.c0 AND t1.c1 = 'x'")));
+        assert!(judged("SELECT c0 FROM t1 WHERE c1 = 'x'"));
+        for condition in ["x.c0 = t1.c0 AND c1 = 'x'", "x.c1 = t1.c1", "x.c0 = 1 AND C1 = 'x'"] {
+            assert!(!judged(&exists(condition)), "{condition}");
+        }
+        assert!(!judged("SELECT t1.c1 FROM t1 JOIN (SELECT t2.c0, t1.c1 FROM t2) AS t1"));
+        assert!(!judged("SELECT 1 FROM t1 NATURAL JOIN t2"));
+        assert!(!judged("SELECT 1 FROM t1 JOIN t2 USING (c1)"));
+    }
+
+    #[test]
+    fn what_is_set_for_a_session_is_no_change_of_a_table() {
+        for dialect in ["sqlite", "duckdb", "postgres", "mariadb", "mysql"] {
+            let profile = profile(dialect).expect("shipped");
+            let own = profile.start.clone();
+            let split: Vec<String> = own.iter().flat_map(|line| split_statements(line)).collect();
+            for settings in [own, split] {
+                let table = format!("CREATE TABLE t1(c0 {})", profile.types[&SqlType::Int][0]);
+                let made = [settings, vec![table]].concat();
+                assert!(Tables::of(&made, &profile).is_some(), "{dialect}");
+            }
+        }
+    }
+
+    #[test]
     fn columns_without_a_type_may_have_one() {
         let untyped = statements(&["CREATE TABLE t(a, b NULL, c TEXT)", "INSERT INTO t(a) VALUES (1)"]);
         let expected = ["CREATE TABLE t(a INT, b INT, c TEXT)", "INSERT INTO t(a) VALUES (1)"];
@@ -440,12 +575,12 @@ mod tests {
             let profile = profile(dialect).expect("shipped");
             for ty in TYPES {
                 for declared in &profile.types[&ty] {
-                    let known = |more: &str| known_columns(&format!("CREATE TABLE t(a {declared}{more})"), &profile);
-                    assert_eq!(known(" NOT NULL"), [("a".to_owned(), ty)], "{dialect}: {declared}");
-                    assert_eq!(known(" CHECK (a = 1)").len(), 1, "{dialect}: {declared}");
-                    assert!(known(" COLLATE x").is_empty() && known("x").is_empty(), "{dialect}: {declared}");
+                    let known = |more: &str| known_column(&format!("a {declared}{more}"), &profile);
+                    assert_eq!(known(" NOT NULL"), Some(("a".to_owned(), ty)), "{dialect}: {declared}");
+                    assert!(known(" CHECK (a = 1)").is_some(), "{dialect}: {declared}");
+                    assert!(known(" COLLATE x").is_none() && known("x").is_none(), "{dialect}: {declared}");
                     // A collation may come late.
-                    assert!(known(" NOT NULL COLLATE x").is_empty(), "{dialect}: {declared}");
+                    assert!(known(" NOT NULL COLLATE x").is_none(), "{dialect}: {declared}");
                 }
             }
         }

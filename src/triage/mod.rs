@@ -13,6 +13,7 @@ pub mod known;
 pub mod limits;
 pub mod meaning;
 mod neutral;
+mod order;
 pub mod part;
 pub mod plain;
 pub mod reduce;

@@ -48,6 +48,8 @@ pub enum Assumption {
     ExactSums,
     /// The functions named in the queries are deterministic functions of their arguments.
     FunctionsAreDeterministic,
+    /// JOIN binds more tightly than the comma of FROM: in `a, b RIGHT JOIN c` the join has two tables, in SQLite three.
+    JoinsBindBeforeCommas,
     /// Columns of CHAR(n) are not padded, and what they hold fits VARCHAR(n) and DECIMAL(p, s).
     NoPaddingOrTruncation,
     /// No expression of either query raises an error on the data (division by zero, failed cast).
@@ -111,6 +113,7 @@ impl Assumption {
             Self::RowsCompareByParts => {
                 "rows of several values compare part by part: (a, b) = (c, d) is a = c AND b = d"
             }
+            Self::JoinsBindBeforeCommas => "JOIN binds more tightly than the comma of FROM",
             Self::NullsSortAtOneEnd => "NULLs sort at one end, the same one in both queries",
         }
     }

@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{self, TableFactor};
 
-use crate::ir::{CompareOp, Expr, JoinKind, Plan};
+use crate::ir::{Assumption, CompareOp, Expr, JoinKind, Plan};
 
 use super::query::{Relation, VALUES_PREFIX, rename};
 use super::scope::{Field, Scope};
@@ -33,11 +33,25 @@ impl Lowerer<'_> {
         let mut rows = self.table_with_joins(first)?;
         for item in items {
             let ast::TableWithJoins { relation, joins } = item;
+            self.behind_comma(joins)?;
             let lateral = is_lateral(relation) || joins.iter().any(|join| is_lateral(&join.relation));
             let right = self.sibling(&rows.scope, lateral, |this| this.table_with_joins(item))?;
             rows = self.join(JoinKind::Inner, rows, right, &Constraint::None, lateral)?;
         }
         Ok(rows)
+    }
+
+    /// Some engines join from left to right, whether by a comma or by JOIN. That makes a difference to what a join pads or has
+    /// names in common with.
+    fn behind_comma(&mut self, joins: &[ast::Join]) -> Result<()> {
+        for join in joins {
+            let (kind, constraint) = operator(&join.join_operator)?;
+            let pads_left = matches!(kind, JoinKind::Right | JoinKind::Full);
+            if pads_left || matches!(constraint, Constraint::Using(_) | Constraint::Natural) {
+                self.assumptions.insert(Assumption::JoinsBindBeforeCommas);
+            }
+        }
+        Ok(())
     }
 
     /// Reads the right side of a join, which sees the left one if it is lateral. Where it does not, some engines look

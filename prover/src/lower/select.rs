@@ -210,6 +210,9 @@ impl Lowerer<'_> {
         let mut block = std::mem::take(&mut self.block);
         let grouped = having.is_some() || !block.aggregates.is_empty() || !block.groupings.is_empty();
         if grouped && grouping.is_none() {
+            if block.aggregates.is_empty() {
+                return no("HAVING without groups and aggregates, which engines read differently");
+            }
             grouping = Some(Grouping::one_group());
         }
         if let Some(grouping) = grouping {

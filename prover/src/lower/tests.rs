@@ -278,6 +278,8 @@ fn groups() {
             "r | group (#1 add:integer 1); count(#2) | where and((#1 gt 1), (#0 lt 3)) | #0, #1",
         ),
         ("SELECT 1 FROM r HAVING COUNT(*) > 1", "r | group ; countstar() | where (#0 gt 1) | 1"),
+        // MySQL takes it for a condition on rows.
+        ("SELECT 1 FROM r HAVING 1 = 1", "ERROR HAVING without groups and aggregates, which engines read differently"),
         (
             "SELECT MAX(DISTINCT a), COUNT(DISTINCT b), SUM(a) FILTER (WHERE e) FROM r",
             "r | group ; max(#0); count(distinct #1); sum(#0 if #4) | #0, #1, #2",
