@@ -49,7 +49,10 @@ pub fn cuts(text: &str) -> Vec<String> {
     for range in pieces(&all) {
         found.push(replaced(&range, ""));
     }
-    let word_before = |at: usize| before(&all, at).filter(|word| matches!(all[*word], Token::Word(_)));
+    let word_before = |at: usize| {
+        let is_inner = |word: &usize| matches!(all[*word], Token::Word(_)) && !is_one_of(&all[*word], &CLAUSES);
+        before(&all, at).filter(is_inner).filter(|word| !is_one_of(&all[*word], &["select", "from", "as", "by"]))
+    };
     for (open, close) in groups(&all) {
         // A call begins with its name, `NOT EXISTS (` and `x IN (` with words before it.
         let mut start = open;

@@ -75,7 +75,7 @@ fn judged(finding: &Finding, laboratory: &mut Laboratory, limits: &mut Limits) -
     // What is no member of a class says what it is, which would be lost, unless it is compared with what it means already.
     let is_computed = finding.queries.iter().any(|query| query.step.evaluation.is_some());
     let says_what_it_is = !is_computed && finding.queries.iter().any(|query| query.context.is_some());
-    if longest <= PLAIN_LENGTH || core.sql.len() >= longest || says_what_it_is {
+    if longest <= PLAIN_LENGTH || says_what_it_is {
         return None;
     }
     let profile = laboratory.profile;

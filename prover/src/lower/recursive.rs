@@ -90,11 +90,14 @@ fn recursion(cte: &ast::Cte) -> Option<Recursion<'_>> {
     if columns.len() != items.len() || base.projection.len() != items.len() {
         return None;
     }
+    let is_alone = step.from.len() == 1 && step.from[0].joins.is_empty();
     let is_own = |expr: &Ast, at: usize| match expr {
         Ast::CompoundIdentifier(parts) => match &parts[..] {
             [table, column] => table.value.eq_ignore_ascii_case(name) && column.value.eq_ignore_ascii_case(columns[at]),
             _ => false,
         },
+        // Another table could have a column of that name.
+        Ast::Identifier(column) => is_alone && column.value.eq_ignore_ascii_case(columns[at]),
         _ => false,
     };
     // Nothing else is in a list, so no aggregate is.

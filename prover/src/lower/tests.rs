@@ -231,6 +231,10 @@ fn recursions_with_a_counter_are_unions_of_rounds() {
             "(s | #1, 1 union all (s | #1, 1 inner s on (#2 eq #0)) | where (#1 lt 2) | #3, 2) | #0, #1",
         ),
         (with(base, "SELECT q.x, q.n + 1 FROM q WHERE q.n < 1").as_str(), "r | #0, 1 | #0, #1"),
+        (
+            with(base, "SELECT x, n + 1 FROM q WHERE n < 2").as_str(),
+            "(r | #0, 1 union all r | #0, 1 | where (#1 lt 2) | #0, 2) | #0, #1",
+        ),
     ]);
     for step in [
         "SELECT q.x, q.n + 1 FROM q",
@@ -238,6 +242,7 @@ fn recursions_with_a_counter_are_unions_of_rounds() {
         "SELECT s.b, q.n + 1 FROM q JOIN s ON s.a = q.x WHERE q.n < 2",
         "SELECT a.a, q.n + 1 FROM q JOIN s AS a ON a.a = q.x WHERE q.n < 2",
         "SELECT q.x, q.n + 2 FROM q WHERE q.n < 3",
+        "SELECT q.x, n + 1 FROM q JOIN s ON s.a = q.x WHERE q.n < 3",
         "SELECT q.x, q.n + 1 FROM q WHERE q.n < 100",
         "SELECT q.x, q.n + 1 FROM q WHERE q.n < 3 OR q.x > 0",
         "SELECT q.x, q.n + 1 FROM q WHERE q.x < 3",
