@@ -179,6 +179,24 @@ fn comparing_rows_by_parts_is_taken_for_granted() {
 }
 
 #[test]
+fn that_texts_are_in_the_order_of_bytes_is_taken_for_granted_where_they_are_ordered() {
+    let schema = lower::schema("CREATE TABLE t(a TEXT, b TEXT, c INT)", &BTreeMap::new()).expect("a schema");
+    for (text, expected) in [
+        ("SELECT 1 FROM t WHERE 'a' < 'B'", true),
+        ("SELECT 1 FROM t WHERE a BETWEEN 'a' AND 'b'", true),
+        ("SELECT 1 FROM t WHERE a > ALL (SELECT b FROM t)", true),
+        ("SELECT MAX(a) FROM t", true),
+        ("SELECT MIN(a) OVER () FROM t", true),
+        ("SELECT a FROM t ORDER BY a, b, c LIMIT 1", true),
+        ("SELECT GREATEST(a, b) FROM t", true),
+        ("SELECT MAX(c), COUNT(DISTINCT a) FROM t WHERE c < 3 AND a = 'x' AND b IN ('x', 'y')", false),
+    ] {
+        let query = lower::query(&schema, text).expect(text);
+        assert_eq!(query.assumptions.contains(&Assumption::TextOrderIsThatOfBytes), expected, "{text}");
+    }
+}
+
+#[test]
 fn that_a_join_binds_before_a_comma_is_taken_for_granted_where_it_matters() {
     let schema = lower::schema("CREATE TABLE t(a INT); CREATE TABLE u(a INT)", &BTreeMap::new()).expect("a schema");
     for (joins, expected) in [

@@ -142,6 +142,15 @@ const EXPERIMENTS: &[(Assumption, &[Experiment])] = &[
         ],
     ),
     (
+        Assumption::TextOrderIsThatOfBytes,
+        &[
+            (True, "SELECT COUNT(*) = 1 FROM g_texts WHERE a < 'a'"),
+            (True, "SELECT MIN(a) = 'A' AND MAX(a) = 'á' FROM g_texts"),
+            (True, "SELECT COUNT(*) = 3 FROM g_texts WHERE a > 'B' OR a < 'B'"),
+            (True, "SELECT COUNT(*) = 1 FROM g_texts WHERE a > 'z'"),
+        ],
+    ),
+    (
         Assumption::JoinsBindBeforeCommas,
         &[(
             True,

@@ -6,7 +6,7 @@
 use super::Unfit;
 use crate::compare::Row;
 use crate::sql::lex::{Token, tokens};
-use crate::sql::profile::{ColumnType, Profile};
+use crate::sql::profile::{ColumnType, Profile, Typing};
 use crate::sql::types::{SqlType, Value};
 use prover::eval::{Database, Limits, Prepared};
 use prover::ir::{Assumption, Query, Schema, TableId, Type, Value as Exact};
@@ -95,6 +95,11 @@ impl Meaning {
         if expands || words.iter().any(|token| WORDS.iter().any(|word| token.is_word(word))) {
             return Err(Unfit::Undefined("all columns, or a collation".to_owned()));
         }
+        if profile.typing == Typing::Dynamic
+            && words.iter().any(|token| matches!(token, Token::Literal(text) if is_rounded(text)))
+        {
+            return Err(Unfit::Undefined("a decimal that is no double".to_owned()));
+        }
         let query = read(schema, sql).map_err(|error| undefined(&error))?;
         let divides = words.iter().any(|token| {
             matches!(token, Token::Symbol('/' | '%')) || ["mod", "avg", "div"].iter().any(|name| token.is_word(name))
@@ -132,6 +137,15 @@ impl Meaning {
         }
         outcome.rows.iter().map(|row| row.iter().map(cell).collect()).collect()
     }
+}
+
+/// Whether a number with a point is another one as a double.
+fn is_rounded(text: &str) -> bool {
+    let is_decimal = text.contains('.') && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let Some(number) = text.parse::<f64>().ok().filter(|_| is_decimal) else { return false };
+    // More digits than a double of a text of usual length has behind its point.
+    let exactly = format!("{number:.60}");
+    exactly.trim_start_matches('0').trim_end_matches('0') != text.trim_start_matches('0').trim_end_matches('0')
 }
 
 /// The tables of a schema, as the evaluator sees them.
@@ -262,6 +276,26 @@ mod tests {
         assert_eq!(rows("SELECT t.s FROM t WHERE t.a NOT IN (SELECT u.b FROM u)"), Vec::<Row>::new());
         assert_eq!(rows("SELECT COUNT(*), SUM(t.a) FROM t JOIN u ON t.a = u.b"), [vec![Value::Int(2), Value::Int(2)]]);
         assert_eq!(rows("SELECT t.a IS NULL FROM t WHERE t.s = 'y'"), [vec![Value::Bool(true)]]);
+    }
+
+    #[test]
+    fn a_decimal_is_a_double_where_there_are_no_others() {
+        let t = [vec![Value::Int(i64::MAX), text("x")], vec![Value::Int((1 << 53) + 1), text("y")]];
+        let rows = |dialect: &str, sql: &str| evaluate(dialect, sql, &t, &[]);
+        for sql in [
+            "SELECT NULLIF(9223372036854775807.0, t.a) FROM t WHERE t.s = 'x'",
+            "SELECT t.a FROM t WHERE t.a * 0.1 = 1",
+            "SELECT t.a + 1.0 FROM t WHERE t.s = 'y'",
+        ] {
+            assert!(rows("sqlite", sql).is_err(), "{sql}");
+        }
+        let half = "SELECT t.s FROM t WHERE t.a > 0.5 AND 1.5 + 0.5 = 2.0 ORDER BY t.s LIMIT 1";
+        assert_eq!(rows("sqlite", half).expect("has a meaning"), [[text("x")]]);
+        for (number, rounded) in
+            [("0.5", false), ("1.0", false), ("0.1", true), ("9223372036854775807.0", true), ("'0.1'", false)]
+        {
+            assert_eq!(is_rounded(number), rounded, "{number}");
+        }
     }
 
     #[test]

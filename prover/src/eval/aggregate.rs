@@ -44,6 +44,9 @@ impl Machine<'_> {
         match function {
             AggregateFunction::CountStar | AggregateFunction::Count => Ok(count(rows)),
             AggregateFunction::Sum => {
+                if *ty == Type::Decimal {
+                    values.iter().for_each(|value| self.note_long(value));
+                }
                 let sum = number::sum(values, as_double)?;
                 self.note_number(&sum);
                 Ok(sum)

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::ir::{CompareOp, Value};
 
 use super::EvalError;
-use super::code::{Code, Sub};
+use super::code::{Code, Domain, Sub};
 use super::machine::{Cells, Env, Machine, Tuple};
 use super::{cast, function, number, opaque};
 
@@ -23,6 +23,10 @@ impl Machine<'_> {
                 let (a, b) = (self.value(a, env)?, self.value(b, env)?);
                 let result = number::arithmetic(*op, *domain, &a, &b)?;
                 self.note_number(&result);
+                // SQLite's decimals are doubles.
+                if *domain == Domain::Exact {
+                    [&*a, &*b, &result].into_iter().for_each(|number| self.note_long(number));
+                }
                 if let Some(name) = number::dialect(*op, *domain, &a, &b).filter(|_| !result.is_null()) {
                     self.note_opaque(name);
                 }

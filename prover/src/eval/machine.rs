@@ -104,6 +104,14 @@ impl<'d> Machine<'d> {
         }
     }
 
+    /// Notes a decimal that not every whole number of its size is a double of.
+    pub(super) fn note_long(&self, number: &Value) {
+        const LAST: i64 = 1 << 53;
+        if matches!(number, Value::Int(number) if !(-LAST..=LAST).contains(number)) {
+            self.inexact.set(true);
+        }
+    }
+
     pub(super) fn is_inexact(&self) -> bool {
         self.inexact.get()
     }

@@ -72,6 +72,8 @@ pub enum Assumption {
     StaticTypes,
     /// Two texts are equal only if they are the same bytes: no case folding, accents or padding.
     TextEqualityIsIdentity,
+    /// Texts are in the order of their bytes: no language has a part in it.
+    TextOrderIsThatOfBytes,
 }
 
 impl Assumption {
@@ -113,6 +115,7 @@ impl Assumption {
             Self::RowsCompareByParts => {
                 "rows of several values compare part by part: (a, b) = (c, d) is a = c AND b = d"
             }
+            Self::TextOrderIsThatOfBytes => "texts are in the order of their bytes, not in that of a language",
             Self::JoinsBindBeforeCommas => "JOIN binds more tightly than the comma of FROM",
             Self::NullsSortAtOneEnd => "NULLs sort at one end, the same one in both queries",
         }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::ir::{Aggregate, AggregateFunction, ArithmeticOp, Assumption, Expr, OrderKey, Plan, SetOp, Type, Value};
+use crate::ir::{
+    Aggregate, AggregateFunction, ArithmeticOp, Assumption, CompareOp, Expr, OrderKey, Plan, SetOp, Type, Value,
+};
 
 use super::functions::is_known;
 use crate::ir::results::NUMERIC;
@@ -37,6 +39,13 @@ fn equality(ty: &Type, set: &mut Set) {
     }
 }
 
+/// Values of this type are put in an order.
+fn ordered(ty: &Type, set: &mut Set) {
+    if matches!(ty, Type::Text | Type::Other(_) | Type::Unknown) {
+        set.insert(Assumption::TextOrderIsThatOfBytes);
+    }
+}
+
 /// Something depends on whether these are whole numbers or not, which in SQLite is a property of each value.
 fn typed<'a>(operands: impl IntoIterator<Item = &'a Expr>, set: &mut Set) {
     if operands.into_iter().any(|e| e.ty().is_numeric() && !e.ty().is_whole()) {
@@ -51,7 +60,15 @@ fn equalities(types: &[Type], set: &mut Set) {
 /// What an expression takes for granted.
 pub(super) fn expr(expr: &Expr, set: &mut Set) {
     match expr {
-        Expr::Compare(_, a, b) | Expr::Same(a, b) => {
+        Expr::Compare(op, a, b) => {
+            for ty in [a.ty(), b.ty()] {
+                equality(&ty, set);
+                if !matches!(op, CompareOp::Eq | CompareOp::Ne) {
+                    ordered(&ty, set);
+                }
+            }
+        }
+        Expr::Same(a, b) => {
             equality(&a.ty(), set);
             equality(&b.ty(), set);
         }
@@ -75,7 +92,10 @@ pub(super) fn expr(expr: &Expr, set: &mut Set) {
                 "concat_op" | "interval" => {}
                 // Of something else than a text, NULL among it, MariaDB's result is a string of bytes.
                 "lower" | "upper" if args.iter().all(|a| a.ty() == Type::Text) => {}
-                "greatest" | "least" => equality(ty, set),
+                "greatest" | "least" => {
+                    equality(ty, set);
+                    ordered(ty, set);
+                }
                 _ => {
                     set.insert(Assumption::NoRuntimeError);
                 }
@@ -99,9 +119,12 @@ pub(super) fn expr(expr: &Expr, set: &mut Set) {
         Expr::Scalar(query) if !is_one_row(query) => {
             set.insert(Assumption::ScalarSubqueryAtMostOneRow);
         }
-        Expr::Quantified { row, query, .. } => {
+        Expr::Quantified { row, op, query, .. } => {
             row.iter().for_each(|value| equality(&value.ty(), set));
             equalities(&query.types(), set);
+            if !matches!(op, CompareOp::Eq | CompareOp::Ne) {
+                query.types().iter().for_each(|ty| ordered(ty, set));
+            }
         }
         _ => {}
     }
@@ -155,6 +178,7 @@ fn order(keys: &[OrderKey], set: &mut Set) {
     for key in keys {
         expr(&key.expr, set);
         equality(&key.expr.ty(), set);
+        ordered(&key.expr.ty(), set);
         if key.nulls_first.is_none() {
             set.insert(Assumption::NullsSortAtOneEnd);
         }
@@ -199,8 +223,14 @@ pub(super) fn plan(plan: &Plan, set: &mut Set) {
             for aggregate in aggregates {
                 aggregate.args.iter().chain(&aggregate.filter).for_each(|e| expr(e, set));
                 function(aggregate, set);
-                if aggregate.distinct || matches!(aggregate.function, AggregateFunction::Min | AggregateFunction::Max) {
-                    aggregate.args.iter().for_each(|arg| equality(&arg.ty(), set));
+                let is_extreme = matches!(aggregate.function, AggregateFunction::Min | AggregateFunction::Max);
+                for arg in &aggregate.args {
+                    if aggregate.distinct || is_extreme {
+                        equality(&arg.ty(), set);
+                    }
+                    if is_extreme {
+                        ordered(&arg.ty(), set);
+                    }
                 }
             }
         }
@@ -218,7 +248,8 @@ pub(super) fn plan(plan: &Plan, set: &mut Set) {
                 order(&function.order, set);
                 match function.name.as_str() {
                     "sum" => sum(&function.args, set),
-                    "count" | "min" | "max" | "row_number" | "rank" | "dense_rank" => {}
+                    "min" | "max" => function.args.iter().for_each(|arg| ordered(&arg.ty(), set)),
+                    "count" | "row_number" | "rank" | "dense_rank" => {}
                     "avg" => {
                         set.insert(Assumption::ExactArithmetic);
                         doubles(&function.args, set);
