@@ -475,10 +475,10 @@ fn pieces(all: &[Token]) -> Vec<Range<usize>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn has(text: &str, cut: &str) {
+    pub(in crate::sql) fn has(text: &str, cut: &str) {
         let all = cuts(text);
         assert!(all.iter().any(|other| other == cut), "{cut}: {all:#?}");
     }

@@ -99,11 +99,7 @@ fn columns(all: &[Token]) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::super::cuts::cuts;
-
-    fn has(text: &str, cut: &str) {
-        let all = cuts(text);
-        assert!(all.iter().any(|other| other == cut), "{cut}: {all:#?}");
-    }
+    use super::super::cuts::tests::has;
 
     #[test]
     fn a_constant_or_a_column_may_stand_for_an_item() {

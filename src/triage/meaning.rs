@@ -63,7 +63,6 @@ pub fn judge(finding: &mut Finding, laboratory: &mut Laboratory) -> bool {
     if let Some(judged) = judged {
         *finding = judged;
     }
-    limits.count(Limit::Time, usize::from(!(laboratory.tick)()));
     finding.limits.add(&limits);
     is_judged
 }
@@ -114,6 +113,7 @@ fn judged(finding: &Finding, laboratory: &mut Laboratory, limits: &mut Limits) -
     let mut shows = |statements: &[String]| laboratory.shows(statements, &query, &core.reference);
     let statements = fewer(cut.statements, &settings, &mut |statements| shows(statements).is_some());
     let (steps, checks) = shows(&statements)?;
+    limits.count(Limit::Time, usize::from(!(laboratory.tick)()));
     let (wrong, last) = (steps.len() - 2, steps.len() - 1);
     let context = |at: usize| match at {
         at if at == wrong => "the query that is wrong, cut",
@@ -147,6 +147,7 @@ fn known_form(
         for query in texts(sql, &tables).filter(|sql| sql.len() < longest).map(Step::query) {
             // It is read before it is run, which takes time too.
             if !(laboratory.tick)() {
+                limits.count(Limit::Time, 1);
                 return None;
             }
             if tables.judged(&query, laboratory.profile).is_none() {

@@ -50,7 +50,8 @@ impl Order {
         let tables = finding.statements.iter().filter(|s| !s.starts_with("CREATE VIEW"));
         let mut columns = BTreeSet::new();
         for statement in tables {
-            columns.extend(defined(&tokens(statement).unwrap_or_default()));
+            let all = tokens(statement).unwrap_or_default();
+            columns.extend(defined(&all).into_iter().chain(named(&all)));
         }
         columns.extend(texts.iter().flat_map(|all| named(all)));
         let mut order = Self::default();
@@ -113,7 +114,10 @@ impl Order {
         let is_in = |at: usize, ranges: &[Range<usize>]| ranges.iter().any(|range| range.contains(&at));
         // What aggregates and subqueries read, and what windows are of, is looked at elsewhere.
         let (mut aggregates, mut skipped) = (false, Vec::new());
-        for (open, close) in groups(all).into_iter().filter(|(open, _)| query.contains(open)) {
+        let mut inside: Vec<_> = groups(all).into_iter().filter(|(open, _)| query.contains(open)).collect();
+        // What is around others comes before them.
+        inside.sort_unstable();
+        for (open, close) in inside {
             let name = before(all, open).and_then(|name| called(all, name));
             let over = next(all, close + 1).is_some_and(|over| all[over].is_word("over"));
             let aggregates_here = name.is_some_and(|name| is_aggregate(&name)) && !over;
@@ -220,10 +224,10 @@ fn defined(all: &[Token]) -> Vec<String> {
     level.into_iter().filter(begins).filter_map(|at| name(&all[at])).collect()
 }
 
-/// The names that a query gives.
+/// The names that a query, or a change of a table, gives.
 fn named(all: &[Token]) -> Vec<String> {
-    let behind_as = |at: &usize| before(all, *at).is_some_and(|as_| all[as_].is_word("as"));
-    (0..all.len()).filter(behind_as).filter_map(|at| name(&all[at])).collect()
+    let is_given = |at: &usize| before(all, *at).is_some_and(|word| is_one_of(&all[word], &["as", "column"]));
+    (0..all.len()).filter(is_given).filter_map(|at| name(&all[at])).collect()
 }
 
 fn name(token: &Token) -> Option<String> {
@@ -247,7 +251,8 @@ mod tests {
     use crate::triage::finding::tests::finding;
 
     fn of(sql: &str) -> Finding {
-        let statements = vec!["CREATE TABLE t(a INT, b INT, CHECK (a > 0))".to_owned()];
+        let statements = ["CREATE TABLE t(a INT, b INT, CHECK (a > 0))", "ALTER TABLE t ADD COLUMN c INT"];
+        let statements = statements.map(str::to_owned).into();
         Finding { queries: vec![FindingQuery::from(Step::query(sql))], statements, ..finding() }
     }
 
@@ -265,6 +270,7 @@ mod tests {
             ("SELECT a, b FROM t GROUP BY a, b", "SELECT a, b FROM t GROUP BY a"),
             ("SELECT a, MAX(b) FROM t GROUP BY a", "SELECT a, b FROM t GROUP BY a"),
             ("SELECT a, MAX(b) FROM t GROUP BY a", "SELECT a, MAX(b) FROM t"),
+            ("SELECT a, MAX(c) FROM t GROUP BY a", "SELECT a, c FROM t GROUP BY a"),
             (
                 "SELECT MAX(b) FROM t GROUP BY a HAVING (a, 1) = (1, MAX(b))",
                 "SELECT MAX(b) FROM t GROUP BY a HAVING (a, 1) = (1, b)",
@@ -287,6 +293,7 @@ mod tests {
             ("SELECT a FROM t ORDER BY 1, 2", "SELECT a FROM t"),
             ("SELECT a, b FROM t GROUP BY a, b", "SELECT a FROM t GROUP BY a, b"),
             ("SELECT a FROM t GROUP BY a", "SELECT a FROM t"),
+            ("SELECT (a, 1) = (SELECT 1, MAX(b) FROM t) FROM t", "SELECT (a, b) = (SELECT 1, MAX(b) FROM t) FROM t"),
             ("SELECT a, MAX(b) FROM t GROUP BY 1", "SELECT a FROM t GROUP BY 1"),
             ("SELECT a + 1, MAX(b) FROM t GROUP BY a + 1", "SELECT MAX(b) FROM t GROUP BY a + 1"),
             ("SELECT a FROM t GROUP BY a HAVING EXISTS (SELECT b FROM t)", "SELECT a FROM t GROUP BY a HAVING 1"),
