@@ -85,6 +85,10 @@ pub struct Profile {
     /// not name it.
     #[serde(default)]
     pub columns_hold_their_type: bool,
+    /// Whether arithmetic of integers whose result is too large for the largest integer type is an error, rather than a
+    /// rounded number or another integer.
+    #[serde(default)]
+    pub overflow_is_error: bool,
     /// What has a type.
     pub typing: Typing,
     /// Whether any value may stand where a truth value is wanted.

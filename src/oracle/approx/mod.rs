@@ -146,7 +146,8 @@ impl Approx {
         let refuses = |(_, sql): &(Feature, &str)| accepts(&[], sql).is_err();
         let refused: BTreeSet<Feature> = Feature::PROBES.into_iter().filter(refuses).map(|probe| probe.0).collect();
         let takes = |feature| !refused.contains(&feature);
-        let takes = Takes { right_join: takes(Feature::RightJoin), full_join: takes(Feature::FullJoin) };
+        let (right_join, full_join) = (takes(Feature::RightJoin), takes(Feature::FullJoin));
+        let takes = Takes { right_join, full_join, overflow: !profile.overflow_is_error };
         let generator = if setting.generates() { Generator::new(0, &Options::default()).ok() } else { None };
         let queries = CaqOracle::new(setting, accepts);
         let mut unused = queries.unused().clone();

@@ -12,7 +12,7 @@ use prover::ir::{Schema, Value as Exact};
 use prover::refute::{Shape, random_database};
 use std::collections::BTreeSet;
 
-const TAKES: Takes = Takes { right_join: true, full_join: true };
+const TAKES: Takes = Takes { right_join: true, full_join: true, overflow: false };
 
 /// Every place that has a rule, over `t(a, b)` and `u(c)`.
 const QUERIES: &[&str] = &[
@@ -257,12 +257,13 @@ fn members_and_generated_queries_change_as_their_forms_say() {
 fn what_has_no_direction_is_not_made() {
     let (_, names) =
         read_names("CREATE TABLE t(a INT, b INT); CREATE TABLE u(c INT);", &BTreeMap::new()).expect("reads");
-    let made = |sql: &str, mutator: &str| {
+    let made_where = |takes: Takes, sql: &str, mutator: &str| {
         let query = parse_query(sql).expect("parses");
-        let sites = mutate(&mut query.clone(), &names, TAKES, Vec::new()).map_or(0, |walked| walked.sites);
-        let forms = (0..sites).filter_map(|site| form(&query, &names, TAKES, vec![site]));
+        let sites = mutate(&mut query.clone(), &names, takes, Vec::new()).map_or(0, |walked| walked.sites);
+        let forms = (0..sites).filter_map(|site| form(&query, &names, takes, vec![site]));
         forms.filter(|form| form.mutations[0].mutator.name == mutator).count()
     };
+    let made = |sql: &str, mutator: &str| made_where(TAKES, sql, mutator);
     // The padded side of an outer join, and its condition.
     assert_eq!(
         made("SELECT t.a FROM t LEFT JOIN (SELECT u.c AS c FROM u WHERE u.c > 0) AS d ON t.a = d.c", "condition"),
@@ -279,6 +280,26 @@ fn what_has_no_direction_is_not_made() {
     assert_eq!(made("SELECT DISTINCT t.a FROM t", "plus"), 0);
     assert_eq!(made("SELECT t.a FROM t UNION SELECT u.c FROM u", "plus"), 0);
     assert_eq!(made("SELECT t.b FROM t WHERE t.a = 1", "plus"), 2, "of the value that is returned only");
+    // Sums of what may overflow into a rounded number, if that is no error.
+    let overflows = Takes { overflow: true, ..TAKES };
+    for sql in [
+        "SELECT SUM(t.a + t.b) AS n FROM t",
+        "SELECT SUM(-t.a) AS n FROM t",
+        "SELECT SUM(CAST(t.a AS INT) * 2) AS n FROM t",
+        "SELECT SUM(d.n) AS n FROM (SELECT COALESCE(t.a * 2, 0) AS n FROM t) AS d",
+        "SELECT (SELECT SUM(u.c - 1) FROM u) AS n FROM t",
+    ] {
+        assert!(made(sql, "plus") > 0, "{sql}");
+        assert_eq!(made_where(overflows, sql, "plus"), 0, "{sql}");
+    }
+    assert_eq!(made_where(overflows, "SELECT MAX(ABS(t.a * 2)) AS n FROM t", "max-sum"), 0);
+    for sql in [
+        "SELECT SUM(CASE WHEN t.a < 1 THEN 1 ELSE 0 END) AS n FROM t",
+        "SELECT SUM(d.n * 2) AS n FROM (SELECT COUNT(*) AS n FROM t GROUP BY t.b) AS d",
+        "SELECT SUM(t.a) AS n FROM t",
+    ] {
+        assert!(made_where(overflows, sql, "plus") > 0, "{sql}");
+    }
     // These have one.
     assert!(made("SELECT MAX(t.a) AS n FROM t WHERE t.b < 1", "or-equal") == 1);
     assert!(made("SELECT t.a FROM t LEFT JOIN u ON t.a < u.c WHERE t.b < 1", "or-equal") == 1);

@@ -38,6 +38,8 @@ enum Reads {
     All,
     /// All but the table that is changed.
     Others,
+    /// None: there are no subqueries.
+    Nothing,
 }
 
 impl StateDatabase<'_> {
@@ -89,7 +91,7 @@ impl Drawing<'_, '_> {
         let grammar = &on.capabilities().grammar;
         let generator = ExprGenerator { grammar, literals: &on.database.literals, tables: &tables };
         let binary = matches!(kind, OperatorKind::Typed(_));
-        let subqueries = chance(self.rng, 40);
+        let subqueries = chance(self.rng, 40) && !matches!(reads, Reads::Nothing);
         generator.generate(&scope, ExprSpec { kind, null_preserving: false, binary, subqueries, depth }, self.rng)
     }
 
@@ -474,6 +476,8 @@ impl Drawing<'_, '_> {
             let name = if profile.typing == Typing::Dynamic { profile.cast(&name, target.ty) } else { name };
             ColumnInfo::typed(&name, target.ty)
         };
+        // MySQL's VALUES(c) in a subquery is of that one's own c.
+        let reads = if profile.changes.excluded.contains('(') { Reads::Nothing } else { Reads::Others };
         let joined: Vec<ColumnInfo> = of_source.iter().map(named).collect();
         let columns = self.on.own_columns(self.target).iter().map(target_of);
         let mut targets: Vec<Target> = columns.filter(|target| !keys.contains(target)).collect();
@@ -483,11 +487,11 @@ impl Drawing<'_, '_> {
             let mut readable = self.readable(&targets, target);
             readable.extend(joined.iter().cloned());
             // Rows are updated one by one.
-            self.set(target.clone(), &readable, Reads::Others)
+            self.set(target.clone(), &readable, reads)
         });
         let sets = sets.collect();
         let may_filter = !profile.changes.upsert_where.is_empty();
-        let filter = if may_filter { self.filter(40, &[own, joined].concat(), Reads::Others) } else { None };
+        let filter = if may_filter { self.filter(40, &[own, joined].concat(), reads) } else { None };
         (sets, filter)
     }
 

@@ -15,7 +15,8 @@
 //!   for the comparison to hold as often.
 //! * AVG, and SUM of numbers that are no integers, depend on the order of rows in their last digits: they are free unless a
 //!   mutator bounds them, and no condition may read them.
-//! * SUM goes with the rows only where no value is negative.
+//! * SUM goes with the rows only where no value is negative. Of arithmetic that may overflow into a rounded number it is as
+//!   free as AVG.
 
 mod condition;
 mod value;
@@ -35,7 +36,16 @@ use std::collections::BTreeSet;
 pub(super) struct Takes {
     pub(super) right_join: bool,
     pub(super) full_join: bool,
+    /// That arithmetic overflows into numbers that are rounded, or into other ones.
+    pub(super) overflow: bool,
 }
+
+/// How many bits the absolute value of what is stored as an integer has, at most. What may have more may overflow.
+const INTEGER: u16 = 64;
+/// Of what may be anything.
+const ANY: u16 = 1_000;
+/// Of how many rows there are.
+const ROWS: u16 = 32;
 
 /// What is known of a value, before and after.
 #[derive(Debug, Clone, Copy)]
@@ -45,11 +55,18 @@ struct Term {
     ty: Option<SqlType>,
     /// Whether it is never negative.
     nonnegative: bool,
+    /// How many bits the absolute value of a whole number has at most.
+    bits: u16,
 }
 
 impl Term {
     fn same(ty: Option<SqlType>) -> Self {
-        Self { change: Change::SAME, ty, nonnegative: false }
+        Self { change: Change::SAME, ty, nonnegative: false, bits: ANY }
+    }
+
+    /// The same integer as is stored.
+    fn stored(ty: SqlType) -> Self {
+        Self { bits: INTEGER, ..Self::same(Some(ty)) }
     }
 
     fn free(ty: Option<SqlType>) -> Self {
@@ -71,7 +88,8 @@ impl Term {
             _ if self.is_number() && other.is_number() => Some(SqlType::Real),
             _ => None,
         };
-        Self { change: self.change.and(other.change), ty, nonnegative: self.nonnegative && other.nonnegative }
+        let (change, bits) = (self.change.and(other.change), self.bits.max(other.bits));
+        Self { change, ty, nonnegative: self.nonnegative && other.nonnegative, bits }
     }
 }
 
@@ -462,7 +480,7 @@ impl Walk<'_> {
         let columns = |entry: &Entry| match entry.relation {
             Some(at) => {
                 let columns = self.names.relations[at].columns.iter();
-                columns.map(|c| Column { name: c.name.clone(), term: Term::same(Some(c.ty)) }).collect()
+                columns.map(|c| Column { name: c.name.clone(), term: Term::stored(c.ty) }).collect()
             }
             None => entry.columns.clone(),
         };
@@ -522,7 +540,7 @@ impl Walk<'_> {
             return Trend::Same;
         }
         let constraint = constraint.clone();
-        let Takes { right_join, full_join } = self.takes;
+        let Takes { right_join, full_join, .. } = self.takes;
         let (left, right, full) = (
             ("LEFT JOIN", JoinOperator::Left(constraint.clone()), true),
             ("RIGHT JOIN", JoinOperator::Right(constraint.clone()), right_join),
@@ -599,18 +617,18 @@ impl Walk<'_> {
         let found = entry.and_then(|entry| match entry.relation {
             Some(relation) => {
                 let table = &self.names.relations[relation];
-                let real = table.column(&column.value).map(|at| table.columns[at].ty);
+                let real = table.column(&column.value).map(|at| Term::stored(table.columns[at].ty));
                 let placeholders = || {
                     self.names.placeholders.iter().find_map(|p| match p.kind {
                         PlaceholderKind::Expr { relation: of, ty }
                             if of == relation && p.name.eq_ignore_ascii_case(&column.value) =>
                         {
-                            Some(ty)
+                            Some(Term::same(Some(ty)))
                         }
                         _ => None,
                     })
                 };
-                real.or_else(placeholders).map(|ty| Term::same(Some(ty)))
+                real.or_else(placeholders)
             }
             None => entry.columns.iter().find(|c| c.name.eq_ignore_ascii_case(&column.value)).map(|c| c.term),
         });

@@ -2,7 +2,7 @@
 
 use super::super::mutators::{self, Direction, Mutator, Truth};
 use super::condition::is_condition;
-use super::{Term, Walk};
+use super::{ANY, INTEGER, ROWS, Term, Walk};
 use crate::program::{Change, Trend};
 use crate::sql::tree::{binary, nested, number};
 use crate::sql::types::SqlType;
@@ -58,6 +58,16 @@ impl Aggregate {
             Self::Count => Some(SqlType::Int),
             Self::Avg => Some(SqlType::Real),
             Self::Sum | Self::Min | Self::Max => argument,
+        }
+    }
+
+    /// How many bits its result has at most, by those of its argument. A sum of integers is one, or an error.
+    fn bits(self, argument: u16) -> u16 {
+        match self {
+            Self::Count => ROWS,
+            Self::Sum if argument <= INTEGER => (argument + ROWS).min(INTEGER),
+            Self::Min | Self::Max | Self::Sum => argument,
+            Self::Avg => ANY,
         }
     }
 
@@ -164,6 +174,11 @@ impl Visit for Qualifiers {
     }
 }
 
+/// How many bits a number's absolute value has.
+fn bits_of(number: i64) -> u16 {
+    u16::try_from(u64::BITS - number.unsigned_abs().leading_zeros()).unwrap_or(ANY)
+}
+
 /// A whole number that is written out.
 fn literal(expr: &Expr) -> Option<i64> {
     match expr {
@@ -195,7 +210,8 @@ impl Walk<'_> {
         for (mutator, direction, after, nonnegative) in all {
             if self.takes(mutator, &*expr, &after) {
                 *expr = after;
-                return Term { change: term.change.and(mutator.value(direction)), nonnegative, ..term };
+                let change = term.change.and(mutator.value(direction));
+                return Term { change, nonnegative, bits: term.bits.saturating_add(1), ..term };
             }
         }
         term
@@ -212,9 +228,9 @@ impl Walk<'_> {
             }
             Expr::Value(value) => match &value.value {
                 Value::Number(digits, _) => {
-                    let whole = digits.parse::<i64>().is_ok();
-                    let ty = if whole { SqlType::Int } else { SqlType::Real };
-                    Term { nonnegative: true, ..Term::same(Some(ty)) }
+                    let whole = digits.parse::<i64>();
+                    let ty = if whole.is_ok() { SqlType::Int } else { SqlType::Real };
+                    Term { nonnegative: true, bits: whole.map_or(ANY, bits_of), ..Term::same(Some(ty)) }
                 }
                 Value::SingleQuotedString(_) => Term::same(Some(SqlType::Text)),
                 Value::Boolean(_) => Term::same(Some(SqlType::Boolean)),
@@ -228,7 +244,13 @@ impl Walk<'_> {
             Expr::UnaryOp { op: UnaryOperator::Minus, expr } => {
                 let term = self.value(expr);
                 let change = Change { order: term.change.order.reversed(), ..term.change };
-                Term { change, nonnegative: false, ..term }
+                // There is one negative integer more than there are positive ones.
+                Term {
+                    change,
+                    nonnegative: false,
+                    bits: term.bits.saturating_add(u16::from(term.bits >= INTEGER)),
+                    ..term
+                }
             }
             Expr::BinaryOp { left, op, right } => {
                 let op = op.clone();
@@ -240,7 +262,8 @@ impl Walk<'_> {
                 let ty = SqlType::parse(&data_type.to_string());
                 let keeps = term.ty == Some(SqlType::Int) && matches!(ty, Some(SqlType::Int | SqlType::Real));
                 let change = if keeps || term.change.order == Trend::Same { term.change } else { Change::FREE };
-                Term { change, ty, nonnegative: keeps && term.nonnegative }
+                let bits = if ty == Some(SqlType::Int) { INTEGER } else { ANY };
+                Term { change, ty, nonnegative: keeps && term.nonnegative, bits }
             }
             Expr::Case { .. } => self.case(expr),
             Expr::Subquery(query) => {
@@ -283,7 +306,8 @@ impl Walk<'_> {
                 std::cmp::Ordering::Less => yes.reversed(),
             };
             let change = Change { order, nulls: Trend::Same };
-            return Term { change, ty: Some(SqlType::Int), nonnegative: then >= 0 && other >= 0 };
+            let bits = bits_of(then).max(bits_of(other));
+            return Term { change, ty: Some(SqlType::Int), nonnegative: then >= 0 && other >= 0, bits };
         }
         let mut same = true;
         let compares = operand.is_some();
@@ -333,8 +357,9 @@ impl Walk<'_> {
             let kept = same || (joined.ty == Some(SqlType::Int) && joined.change.nulls == Trend::Same);
             return if kept { joined } else { Term::free(joined.ty) };
         }
-        let (ty, nonnegative) = if is("abs") { (joined.ty, true) } else { (None, false) };
-        if same { Term { nonnegative, ..Term::same(ty) } } else { Term::free(ty) }
+        // The absolute value of the least integer is an error.
+        let (ty, nonnegative, bits) = if is("abs") { (joined.ty, true, joined.bits) } else { (None, false, ANY) };
+        if same { Term { nonnegative, bits, ..Term::same(ty) } } else { Term::free(ty) }
     }
 
     fn aggregate(&mut self, aggregate: Aggregate, expr: &mut Expr) -> Term {
@@ -373,9 +398,12 @@ impl Walk<'_> {
         if unusual {
             return if term.is_same() { self.opaque(expr) } else { Term::free(ty) };
         }
-        let mut change = aggregate.change(distinct, term, rows);
+        let overflows = self.takes.overflow && term.bits > INTEGER;
+        let rounds = |aggregate: Option<Aggregate>| overflows && aggregate == Some(Aggregate::Sum);
+        let mut change = if rounds(Some(aggregate)) { Change::FREE } else { aggregate.change(distinct, term, rows) };
+        let bits = aggregate.bits(term.bits);
         let nonnegative = aggregate == Aggregate::Count || term.nonnegative;
-        let mut result = Term { change, ty, nonnegative };
+        let mut result = Term { change, ty, nonnegative, bits };
         if star {
             return result;
         }
@@ -389,7 +417,9 @@ impl Walk<'_> {
                 }
                 let average = aggregate == Aggregate::Avg || after == Some(Aggregate::Avg);
                 let ty = if average { Some(SqlType::Real) } else { ty };
-                result = Term { change: change.and(mutator.value(direction)), ty, nonnegative };
+                let bits = after.map_or(ROWS, |after| after.bits(term.bits));
+                change = if rounds(after) { Change::FREE } else { change.and(mutator.value(direction)) };
+                result = Term { change, ty, nonnegative, bits };
                 *function = changed;
                 break;
             }
@@ -494,5 +524,11 @@ fn arithmetic(op: &BinaryOperator, left: (Term, Option<i64>), right: (Term, Opti
         _ if l.is_same() && r.is_same() => (Change::SAME, None, false),
         _ => (Change::FREE, None, false),
     };
-    if change == Change::SAME || ty == Some(SqlType::Int) { Term { change, ty, nonnegative } } else { Term::free(ty) }
+    let bits = match op {
+        BinaryOperator::Plus | BinaryOperator::Minus => l.bits.max(r.bits).saturating_add(1),
+        BinaryOperator::Multiply => l.bits.saturating_add(r.bits),
+        _ => ANY,
+    };
+    let known = change == Change::SAME || ty == Some(SqlType::Int);
+    if known { Term { change, ty, nonnegative, bits } } else { Term::free(ty) }
 }
