@@ -54,7 +54,9 @@ impl Machine<'_> {
             AggregateFunction::Min => extreme(values, false),
             AggregateFunction::Max => extreme(values, true),
             AggregateFunction::Avg => {
+                // Some engines divide doubles.
                 let sum = number::sum(values, as_double)?;
+                self.note_long(&sum);
                 let average = number::arithmetic(ArithmeticOp::Div, Domain::Exact, &sum, &count(rows))?;
                 self.note_number(&average);
                 Ok(average)

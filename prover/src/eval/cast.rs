@@ -46,8 +46,9 @@ impl Target {
 
     fn number(&self, number: BigRational) -> Option<Value> {
         match self.sizes.as_slice() {
-            // The size of a bare DECIMAL differs.
-            [] => number.is_integer().then(|| Value::number(number)),
+            // The size of a bare DECIMAL differs: MariaDB's has ten digits, and a greater number becomes the greatest of them
+            // (https://mariadb.com/kb/en/decimal/).
+            [] => fits(&number, 10, 0).then(|| Value::number(number)),
             [precision] => fits(&number, *precision, 0).then(|| Value::number(number)),
             [precision, scale, ..] => fits(&number, *precision, *scale).then(|| Value::number(number)),
         }

@@ -108,7 +108,7 @@ pub(super) enum Code {
     Arithmetic(ArithmeticOp, Domain, Box<Code>, Box<Code>),
     Case { branches: Vec<(Code, Code)>, otherwise: Box<Code> },
     Cast { value: Box<Code>, target: Target },
-    Call { function: Option<Function>, name: String, args: Vec<Code>, ty: Type, mixed: bool },
+    Call { function: Option<Function>, name: String, args: Vec<Code>, ty: Type, mixed: bool, ratio: bool },
     Exists(Box<Sub>),
     Scalar(Box<Sub>),
     Quantified { row: Vec<Code>, op: CompareOp, all: bool, query: Box<Sub> },

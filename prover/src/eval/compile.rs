@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use crate::ir::number::Kind;
 use crate::ir::{Aggregate, ArithmeticOp, CompareOp, Expr, OrderKey, Plan, TableId, Type};
 
 use super::EvalError;
@@ -259,8 +260,10 @@ impl Compiler {
                 let is_mixed =
                     |ty: &Type| *ty != Type::Double && ty.as_number().is_some_and(crate::ir::number::Number::has_float);
                 let mixed = is_mixed(ty) || args.iter().any(|arg| is_mixed(&arg.ty()));
+                let is_ratio = |ty: &Type| ty.as_number().is_some_and(|number| number.kinds.contains(&Kind::Ratio));
+                let ratio = is_ratio(ty) || args.iter().any(|arg| is_ratio(&arg.ty()));
                 let args = args.iter().map(|a| self.expr(a)).collect::<Result<_, _>>()?;
-                Code::Call { function, name: name.clone(), args, ty: ty.domain(), mixed }
+                Code::Call { function, name: name.clone(), args, ty: ty.domain(), mixed, ratio }
             }
             Expr::Exists(plan) => Code::Exists(Box::new(self.closed(|c| c.existence(plan))?)),
             Expr::Scalar(plan) => Code::Scalar(Box::new(self.sub(plan)?)),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::ir::{CompareOp, Value};
+use crate::ir::{ArithmeticOp, CompareOp, Value};
 
 use super::EvalError;
 use super::code::{Code, Domain, Sub};
@@ -23,8 +23,8 @@ impl Machine<'_> {
                 let (a, b) = (self.value(a, env)?, self.value(b, env)?);
                 let result = number::arithmetic(*op, *domain, &a, &b)?;
                 self.note_number(&result);
-                // SQLite's decimals are doubles.
-                if *domain == Domain::Exact {
+                // SQLite's decimals are doubles, and so are quotients in DuckDB.
+                if *domain == Domain::Exact || *op == ArithmeticOp::Div {
                     [&*a, &*b, &result].into_iter().for_each(|number| self.note_long(number));
                 }
                 if let Some(name) = number::dialect(*op, *domain, &a, &b).filter(|_| !result.is_null()) {
@@ -52,13 +52,16 @@ impl Machine<'_> {
                 self.note_opaque(&target.name);
                 Ok(Cow::Owned(opaque::strict(self.seed, &target.name, &value, &target.to)))
             }
-            Code::Call { function, name, args, ty, mixed } => {
+            Code::Call { function, name, args, ty, mixed, ratio } => {
                 self.spend()?;
                 let values = self.values(args, env)?;
                 if let Some(function) = function
                     && let Some(result) = function::call(*function, &values)
                     && !(*mixed && function::may_be_rounded(*function, &values, &result))
                 {
+                    if *ratio {
+                        values.iter().chain([&result]).for_each(|number| self.note_long(number));
+                    }
                     return Ok(Cow::Owned(result));
                 }
                 self.note_opaque(name);

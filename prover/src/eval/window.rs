@@ -167,10 +167,13 @@ impl<'a> Partition<'a> {
             if start { side.is_ge() } else { side.is_le() }
         };
         let not_null = |item: &Item<'_>| !item.key[0].is_null();
+        // Where no row is inside, the frame ends, or begins, between those with a key and those without.
         Ok(if start {
-            self.rows.iter().position(|i| not_null(i) && inside(i)).unwrap_or(self.rows.len())
+            let behind = || self.rows.iter().rposition(not_null).map_or(0, |last| last + 1);
+            self.rows.iter().position(|i| not_null(i) && inside(i)).unwrap_or_else(behind)
         } else {
-            self.rows.iter().rposition(|i| not_null(i) && inside(i)).map_or(0, |last| last + 1)
+            let first = || self.rows.iter().position(not_null).unwrap_or(0);
+            self.rows.iter().rposition(|i| not_null(i) && inside(i)).map_or_else(first, |last| last + 1)
         })
     }
 }

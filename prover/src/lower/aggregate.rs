@@ -4,6 +4,7 @@ use sqlparser::ast::{self, Expr as Ast};
 
 use crate::ir::{Aggregate, AggregateFunction as Function, Expr, OrderKey, Type, WindowFunction, results};
 
+use super::compare::strip;
 use super::query::order_item;
 use super::select::{AGGREGATES, GROUPINGS, WINDOWS};
 use super::types::adopt;
@@ -259,8 +260,14 @@ impl Lowerer<'_> {
         let partition = partition_by.iter().map(|e| self.expr(e)).collect::<Result<Vec<_>>>()?;
         let mut order = Vec::new();
         for item in order_by {
-            let (expr, descending, nulls_first) = order_item(item)?;
-            let expr = self.expr(expr)?;
+            let (written, descending, nulls_first) = order_item(item)?;
+            let expr = self.expr(written)?;
+            // MariaDB looks among the output names first.
+            if let Ast::Identifier(ident) = strip(written)
+                && self.alias(&ident.value)?.is_some_and(|alias| alias != expr)
+            {
+                return no(format!("{ident} in the ORDER BY of a window, which is a column and an output name"));
+            }
             if matches!(expr, Expr::Literal(..)) {
                 return no("a constant in the ORDER BY of a window");
             }

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use num_rational::BigRational;
+use num_traits::Signed;
+
 use crate::ir::{
     Aggregate, AggregateFunction, ArithmeticOp, Assumption, CompareOp, Expr, OrderKey, Plan, SetOp, Type, Value,
 };
@@ -84,6 +87,10 @@ pub(super) fn expr(expr: &Expr, set: &mut Set) {
         Expr::Cast { .. } => {
             set.insert(Assumption::NoRuntimeError);
         }
+        // It is rounded where a decimal is a double.
+        Expr::Literal(value, Type::Decimal) if !is_short(value) => {
+            set.insert(Assumption::ExactArithmetic);
+        }
         Expr::Call { name, args, ty } => {
             match name.as_str() {
                 "like" | "ilike" | "similar_to" => {
@@ -132,6 +139,18 @@ pub(super) fn expr(expr: &Expr, set: &mut Set) {
         crate::ir::Child::Expr(part) => self::expr(part, set),
         crate::ir::Child::Plan(query) => plan(query, set),
     });
+}
+
+/// Whether a number has at most fifteen digits, which a double keeps apart.
+fn is_short(value: &Value) -> bool {
+    const DIGITS: i32 = 15;
+    let ten = |power: i32| BigRational::from_integer(10.into()).pow(power);
+    value.to_rational().is_none_or(|number| {
+        (0..=DIGITS).any(|places| {
+            let scaled = number.clone() * ten(places);
+            scaled.is_integer() && scaled.abs() < ten(DIGITS)
+        })
+    })
 }
 
 /// The least and greatest number that an expression of literals alone can give, if that and everything in between fits

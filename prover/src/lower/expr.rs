@@ -5,8 +5,13 @@ use sqlparser::ast::{self, BinaryOperator as Binary, Expr as Ast, UnaryOperator 
 use crate::ir::{ArithmeticOp, Assumption, Child, CompareOp, Expr, Type, Value, results};
 
 use super::compare::{is_arithmetic, strip, tuple};
+use super::scope::shift;
 use super::types::{adopt, is_temporal, written};
 use super::{Lowerer, Result, absent, literal, no, unset};
+
+/// Columns that tables have unasked: SQLite's and DuckDB's row numbers (<https://sqlite.org/rowidtable.html>) and PostgreSQL's
+/// system columns (<https://www.postgresql.org/docs/current/ddl-system-columns.html>).
+const UNASKED: [&str; 9] = ["rowid", "oid", "_rowid_", "tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
 
 /// The negative of the least number of 32 bits.
 const LEAST: i64 = 1 << 31;
@@ -111,6 +116,9 @@ impl Lowerer<'_> {
             {
                 return no(format!("{name}, which is a column and an output name"));
             }
+            if !self.is_local(name)? {
+                self.unmistakable_outer(name, &expr)?;
+            }
             return Ok(expr);
         }
         if self.block.use_aliases
@@ -123,6 +131,37 @@ impl Lowerer<'_> {
             return literal::text_literal(name);
         }
         no(format!("unknown column {name}"))
+    }
+
+    /// Refuses a name of an outer column that engines find elsewhere: it is that of a column that their tables have
+    /// unasked, or an output name of a SELECT on the way.
+    fn unmistakable_outer(&mut self, name: &str, column: &Expr) -> Result<()> {
+        if UNASKED.iter().any(|unasked| unasked.eq_ignore_ascii_case(name)) {
+            return no(format!("{name}, a column that tables of some engines have unasked"));
+        }
+        let of_name = |(alias, _): &&(String, Ast)| alias.eq_ignore_ascii_case(name);
+        let meanings = self.outer_aliases.iter().flat_map(|(seen, aliases)| {
+            aliases.iter().filter(of_name).map(|(_, meaning)| (*seen, meaning.clone())).collect::<Vec<_>>()
+        });
+        for (seen, meaning) in meanings.collect::<Vec<_>>() {
+            let (qualifier, column_name) = match &meaning {
+                Ast::Identifier(column) => (None, Some(&column.value)),
+                Ast::CompoundIdentifier(parts) => match parts.as_slice() {
+                    [.., qualifier, column] => (Some(qualifier.value.as_str()), Some(&column.value)),
+                    _ => (None, None),
+                },
+                _ => (None, None),
+            };
+            let inner = self.scopes.split_off(seen);
+            let found = column_name.map(|column_name| self.resolve(qualifier, column_name));
+            let by = inner.len();
+            self.scopes.extend(inner);
+            let is_same = found.transpose()?.flatten().is_some_and(|found| shift(&found, by) == *column);
+            if !is_same {
+                return no(format!("{name}, which is an outer column and an output name"));
+            }
+        }
+        Ok(())
     }
 
     fn qualified_name(&mut self, parts: &[ast::Ident]) -> Result<Expr> {

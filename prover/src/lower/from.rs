@@ -5,7 +5,7 @@ use sqlparser::ast::{self, TableFactor};
 use crate::ir::{Assumption, CompareOp, Expr, JoinKind, Plan};
 
 use super::query::{Relation, VALUES_PREFIX, rename};
-use super::scope::{Field, Scope};
+use super::scope::{Field, Later, Scope};
 use super::{Lowerer, Result, absent, empty, last_name, no, unset};
 
 /// Rows of FROM and their names.
@@ -25,17 +25,16 @@ enum Constraint<'a> {
 impl Lowerer<'_> {
     /// FROM; one empty row if it is absent.
     pub(super) fn from(&mut self, items: &[ast::TableWithJoins]) -> Result<Rows> {
-        let mut items = items.iter();
-        let Some(first) = items.next() else {
+        let Some((first, others)) = items.split_first() else {
             let plan = Plan::Values { types: Vec::new(), rows: vec![Vec::new()] };
             return Ok(Rows { plan, scope: Scope::default() });
         };
-        let mut rows = self.table_with_joins(first)?;
-        for item in items {
+        let mut rows = self.table_with_joins(first, others)?;
+        for (at, item) in others.iter().enumerate() {
             let ast::TableWithJoins { relation, joins } = item;
             self.behind_comma(joins)?;
             let lateral = is_lateral(relation) || joins.iter().any(|join| is_lateral(&join.relation));
-            let right = self.sibling(&rows.scope, lateral, |this| this.table_with_joins(item))?;
+            let right = self.sibling(&rows.scope, lateral, |this| this.table_with_joins(item, &others[at + 1..]))?;
             rows = self.join(JoinKind::Inner, rows, right, &Constraint::None, lateral)?;
         }
         Ok(rows)
@@ -66,21 +65,59 @@ impl Lowerer<'_> {
         result
     }
 
-    fn table_with_joins(&mut self, item: &ast::TableWithJoins) -> Result<Rows> {
+    /// An item of FROM, before others.
+    fn table_with_joins(&mut self, item: &ast::TableWithJoins, others: &[ast::TableWithJoins]) -> Result<Rows> {
         let ast::TableWithJoins { relation, joins } = item;
         let mut rows = self.table_factor(relation)?;
-        for join in joins {
+        let mut left = relation;
+        let mut has_condition = false;
+        for (at, join) in joins.iter().enumerate() {
             let ast::Join { relation, global, join_operator } = join;
             unset(*global, "GLOBAL JOIN")?;
             let (kind, constraint) = operator(join_operator)?;
+            let is_word = matches!(join_operator, ast::JoinOperator::Semi(_) | ast::JoinOperator::Anti(_));
+            if is_word && !has_condition && matches!(left, TableFactor::Table { alias: None, .. }) {
+                return no("SEMI or ANTI behind a table, which is its alias in some engines");
+            }
+            (left, has_condition) = (relation, !matches!(constraint, Constraint::None | Constraint::Natural));
             let lateral = is_lateral(relation);
             if lateral && matches!(kind, JoinKind::Right | JoinKind::Full) {
                 return no("LATERAL on the right of RIGHT or FULL JOIN");
             }
             let right = self.sibling(&rows.scope, lateral, |this| this.table_factor(relation))?;
-            rows = self.join(kind, rows, right, &constraint, lateral)?;
+            let later = joins[at + 1..].iter().map(|join| &join.relation);
+            let later = later.chain(others.iter().flat_map(of_item)).flat_map(|factor| self.later(factor));
+            let later = later.collect();
+            self.later.push((self.scopes.len(), later));
+            let joined = self.join(kind, rows, right, &constraint, lateral);
+            self.later.pop();
+            rows = joined?;
         }
         Ok(rows)
+    }
+
+    /// What a table factor is called, and those in it.
+    fn later(&self, factor: &TableFactor) -> Vec<Later> {
+        match factor {
+            TableFactor::Table { name, alias, .. } => {
+                let table = last_name(name).ok().map(|name| name.value.clone());
+                let id = table.as_ref().and_then(|table| self.schema.table(table));
+                let columns = id
+                    .filter(|_| alias.as_ref().is_none_or(|alias| alias.columns.is_empty()))
+                    .map(|id| self.schema.tables[id].columns.iter().map(|column| column.name.clone()).collect());
+                // A named query of this name has other columns.
+                let columns = columns.filter(|_| self.ctes.is_empty());
+                vec![Later { qualifier: alias.as_ref().map(|alias| alias.name.value.clone()).or(table), columns }]
+            }
+            TableFactor::NestedJoin { table_with_joins, alias: None } => {
+                of_item(table_with_joins).flat_map(|factor| self.later(factor)).collect()
+            }
+            TableFactor::Derived { alias, .. } | TableFactor::NestedJoin { alias, .. } => {
+                vec![Later { qualifier: alias.as_ref().map(|alias| alias.name.value.clone()), columns: None }]
+            }
+            // It is refused.
+            _ => Vec::new(),
+        }
     }
 
     fn table_factor(&mut self, factor: &TableFactor) -> Result<Rows> {
@@ -114,7 +151,7 @@ impl Lowerer<'_> {
                 this.derived(relation, alias.as_ref())
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
-                let rows = this.table_with_joins(table_with_joins)?;
+                let rows = this.table_with_joins(table_with_joins, &[])?;
                 match alias {
                     None => Ok(rows),
                     Some(alias) => this.renamed(rows, alias),
@@ -315,6 +352,12 @@ fn common(left: &Scope, right: &Scope) -> Result<Vec<String>> {
         }
     }
     Ok(names)
+}
+
+/// The table factors of an item of FROM.
+fn of_item(item: &ast::TableWithJoins) -> impl Iterator<Item = &TableFactor> {
+    let ast::TableWithJoins { relation, joins } = item;
+    std::iter::once(relation).chain(joins.iter().map(|join| &join.relation))
 }
 
 /// Whether a table factor reads its earlier siblings in FROM.

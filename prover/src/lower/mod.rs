@@ -141,6 +141,10 @@ struct Lowerer<'a> {
     scopes: Vec<scope::Scope>,
     /// Rows that some engines search and the standard does not, each with the number of scopes outside it.
     shadows: Vec<(usize, scope::Scope)>,
+    /// What is joined after the condition that is read, where some engines look too, with the number of scopes outside.
+    later: Vec<(usize, Vec<scope::Later>)>,
+    /// The output names of the SELECTs around this one, each with the number of scopes that it sees.
+    outer_aliases: Vec<(usize, Vec<(String, ast::Expr)>)>,
     /// Named queries in reach, innermost last.
     ctes: Vec<query::Cte>,
     /// The SELECT being read.
@@ -163,6 +167,8 @@ impl<'a> Lowerer<'a> {
             schema,
             scopes: Vec::new(),
             shadows: Vec::new(),
+            later: Vec::new(),
+            outer_aliases: Vec::new(),
             ctes: Vec::new(),
             block: select::Block::default(),
             from_base: 0,

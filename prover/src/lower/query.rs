@@ -85,11 +85,13 @@ impl Lowerer<'_> {
     pub(super) fn apart<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.nested(|this| {
             let block = std::mem::take(&mut this.block);
+            this.outer_aliases.push((this.scopes.len(), block.aliases.clone()));
             let from_base = std::mem::replace(&mut this.from_base, this.scopes.len());
             let ctes = this.ctes.len();
             let result = read(this);
             this.ctes.truncate(ctes);
             this.from_base = from_base;
+            this.outer_aliases.pop();
             this.block = block;
             result
         })

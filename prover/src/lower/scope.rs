@@ -143,6 +143,23 @@ pub(super) fn shift(expr: &Expr, by: usize) -> Expr {
     expr
 }
 
+/// A table factor that is joined later, by what it is called and what its columns are, if that is known.
+#[derive(Clone, Debug)]
+pub(super) struct Later {
+    pub(super) qualifier: Option<String>,
+    pub(super) columns: Option<Vec<String>>,
+}
+
+impl Later {
+    fn mentions(&self, qualifier: Option<&str>, name: &str) -> bool {
+        match (qualifier, &self.columns) {
+            (Some(qualifier), _) => self.qualifier.as_deref().is_some_and(|q| q.eq_ignore_ascii_case(qualifier)),
+            (None, Some(columns)) => columns.iter().any(|column| column.eq_ignore_ascii_case(name)),
+            (None, None) => true,
+        }
+    }
+}
+
 impl Lowerer<'_> {
     /// The column of this name in the innermost row that has it.
     pub(super) fn resolve(&self, qualifier: Option<&str>, name: &str) -> Result<Option<Expr>> {
@@ -158,7 +175,10 @@ impl Lowerer<'_> {
                 let level = self.scopes.len() - depth;
                 let hidden = self.scopes[level..].iter().filter(|s| s.hidden);
                 let skipped = self.shadows.iter().filter(|(at, _)| *at >= level).map(|(_, scope)| scope);
-                if hidden.chain(skipped).any(|scope| scope.mentions(qualifier, name)) {
+                let mut later = self.later.iter().filter(|(at, _)| *at >= level).flat_map(|(_, later)| later);
+                let is_elsewhere = hidden.chain(skipped).any(|scope| scope.mentions(qualifier, name))
+                    || later.any(|factor| factor.mentions(qualifier, name));
+                if is_elsewhere {
                     return no(format!("column {name}, which engines find in different tables"));
                 }
                 return Ok(Some(shift(&field.expr, depth)));

@@ -27,7 +27,7 @@ pub(super) struct Block {
     pub(super) allow_windows: bool,
     pub(super) named_windows: Vec<(String, ast::NamedWindowExpr)>,
     /// Output names and what they stand for.
-    aliases: Vec<(String, Ast)>,
+    pub(super) aliases: Vec<(String, Ast)>,
     /// Whether a name that is not a column may be an output name.
     pub(super) use_aliases: bool,
 }

@@ -352,6 +352,50 @@ fn names_that_engines_read_differently() {
             "SELECT 1 FROM r WHERE EXISTS (SELECT s.f + 1 AS c, c FROM s)",
             "ERROR c, which is a column and an output name",
         ),
+        // MariaDB orders a window by output names first.
+        (
+            "SELECT b AS a, RANK() OVER (ORDER BY a) AS k FROM r",
+            "ERROR a in the ORDER BY of a window, which is a column and an output name",
+        ),
+        (
+            "SELECT RANK() OVER (ORDER BY (a)) AS k, b AS a FROM r",
+            "ERROR a in the ORDER BY of a window, which is a column and an output name",
+        ),
+        // SQLite looks among the output names of all SELECTs around.
+        (
+            "SELECT 1 FROM r WHERE EXISTS (SELECT f AS c FROM s WHERE EXISTS (SELECT 1 FROM v AS w (g, h) WHERE h = c))",
+            "ERROR c, which is an outer column and an output name",
+        ),
+        (
+            "SELECT 1 FROM r WHERE EXISTS (SELECT r.c AS c FROM s WHERE EXISTS (SELECT 1 FROM v AS w (g, h) WHERE h = c))",
+            "r | where exists(s | where exists(v | where (#1 eq #2.2) | 1) | #1.2) | 1",
+        ),
+        (
+            "SELECT 1 FROM v AS w (rowid, h) WHERE EXISTS (SELECT 1 FROM s WHERE a = rowid)",
+            "ERROR rowid, a column that tables of some engines have unasked",
+        ),
+        ("SELECT rowid FROM v AS w (rowid, h)", "v | #0"),
+        // SQLite's ON sees what is joined later.
+        (
+            "SELECT 1 FROM r WHERE EXISTS (SELECT 1 FROM s JOIN s AS t ON t.a = r.a JOIN r ON r.a = 1)",
+            "ERROR column a, which engines find in different tables",
+        ),
+        (
+            "SELECT 1 FROM r WHERE EXISTS (SELECT 1 FROM s JOIN s AS t ON c = 'x', (SELECT 1 AS c) AS u)",
+            "ERROR column c, which engines find in different tables",
+        ),
+        (
+            "SELECT 1 FROM r WHERE EXISTS (SELECT 1 FROM s JOIN s AS t ON c = 'x' JOIN s AS u ON c = 'y')",
+            "r | where exists(((s inner s on (#1.2 eq 'x')) inner s on (#1.2 eq 'y')) | 1) | 1",
+        ),
+        (
+            "SELECT COUNT(*) FROM r SEMI JOIN s ON s.a > 0",
+            "ERROR SEMI or ANTI behind a table, which is its alias in some engines",
+        ),
+        (
+            "SELECT COUNT(*) FROM r, s CROSS JOIN v ANTI JOIN s AS t ON t.a > 0",
+            "ERROR SEMI or ANTI behind a table, which is its alias in some engines",
+        ),
     ]);
 }
 
@@ -469,6 +513,8 @@ fn assumed() {
         ),
         ("SELECT a FROM r ORDER BY b LIMIT 1", "nulls-sort-at-one-end"),
         ("SELECT (SELECT MAX(b) FROM s) FROM r", ""),
+        ("SELECT a FROM r WHERE a = 9007199254740993.0", "exact-arithmetic"),
+        ("SELECT a FROM r WHERE a = 0.10 OR a < 123456789012345.0", ""),
     ];
     for (sql, expected) in cases {
         let query = query(&schema, sql).unwrap();

@@ -128,6 +128,19 @@ fn aggregates_over_frames() {
         sum(vec![nulls_last(desc(col(1)))], Some("range between unbounded preceding and current row")),
         &[row![1, 10], row![2, 9], row![2, 9], row![5, 5], row![7, 7], row![N, 7]],
     );
+    // Where no key is near enough, unbounded frames hold the NULLs at their end.
+    let count = |order, frame| window("count", vec![], order, Some(frame));
+    expect_window(
+        count(
+            vec![OrderKey { nulls_first: Some(true), ..asc(col(1)) }],
+            "range between unbounded preceding and 1 preceding",
+        ),
+        &[row![1, 0], row![2, 1], row![2, 1], row![5, 3], row![7, 1], row![N, 1]],
+    );
+    expect_window(
+        count(by_second(), "range between 1 following and unbounded following"),
+        &[row![1, 3], row![2, 1], row![2, 1], row![5, 0], row![7, 1], row![N, 1]],
+    );
     expect_window(
         window("count", vec![], vec![], None),
         &[row![1, 4], row![2, 4], row![2, 4], row![5, 4], row![7, 2], row![N, 2]],
