@@ -117,13 +117,19 @@ fn cored(class: &str, number: i64, needs: &[&str], switch: &str, core: &str) -> 
     one
 }
 
+/// A query, and one that has its condition.
+fn exists_over_intersect() -> [String; 2] {
+    let alone = "SELECT c FROM t WHERE EXISTS (SELECT c FROM t WHERE c INTERSECT SELECT c FROM t)";
+    let condition = &alone["SELECT c FROM t ".len()..];
+    [alone.to_owned(), format!("SELECT s.c FROM (SELECT t.c FROM t {condition} GROUP BY 1) AS s")]
+}
+
 #[test]
 fn a_new_bug_with_the_condition_of_another_is_a_part_of_it_unless_that_is_ignored() {
     let caqtus = Caqtus::new();
-    let alone = "SELECT c FROM t WHERE EXISTS (SELECT c FROM t WHERE c INTERSECT SELECT c FROM t)";
-    let grouped = format!("SELECT s.c FROM (SELECT t.c FROM t {} GROUP BY 1) AS s", &alone["SELECT c FROM t ".len()..]);
+    let [alone, grouped] = exists_over_intersect();
     let needs = ["exists", "intersect"];
-    let alone = cored("alone", 1, &needs, "exists-off", alone);
+    let alone = cored("alone", 1, &needs, "exists-off", &alone);
     let within = |class: &str, number: i64, also: &str| {
         cored(class, number, &[&needs[..], &[also]].concat(), "exists-off", &grouped)
     };
@@ -137,6 +143,24 @@ fn a_new_bug_with_the_condition_of_another_is_a_part_of_it_unless_that_is_ignore
     state(&served, whole, &json!({ "state": "ignored", "why": "known" })).expect(200);
     put(&caqtus, "two", &[(within("windowed", 3, "window"), None)]);
     assert_eq!(bugs(&served, ""), [(whole, 2), (of_class(&served, "windowed"), 1)], "somebody is to look at it");
+}
+
+#[test]
+fn a_bug_that_somebody_decided_about_stays_when_a_smaller_one_comes() {
+    let caqtus = Caqtus::new();
+    let [alone, grouped] = exists_over_intersect();
+    let needs = ["distinct", "exists", "intersect"];
+    put(&caqtus, "one", &[(cored("large", 1, &needs, "exists-off", &grouped), None)]);
+    let served = Served::start(&caqtus);
+    let whole = of_class(&served, "large");
+    state(&served, whole, &json!({ "state": "reported", "url": "https://example.com/1" })).expect(200);
+    put(&caqtus, "two", &[(cored("small", 2, &needs[1..], "exists-off", &alone), None)]);
+    assert_eq!(bugs(&served, ""), [(whole, 2)], "what is new is a part of it");
+    assert_eq!(bug(&served, whole)["state"], "reported");
+    state(&served, whole, &json!({ "state": "not-a-bug", "why": "as it is meant" })).expect(200);
+    let needs = ["exists", "intersect", "window"];
+    put(&caqtus, "three", &[(cored("other", 3, &needs, "exists-off", &grouped), None)]);
+    assert_eq!(bugs(&served, "").len(), 2, "somebody is to look at it");
 }
 
 #[test]

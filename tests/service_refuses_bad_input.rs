@@ -91,6 +91,11 @@ fn every_route_refuses_what_it_cannot_use_and_stores_nothing() {
     let keys = [("If-Match", "\"1\""), ("Idempotency-Key", "k")];
     let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
     let huge = json!({ "why": "x".repeat(3 << 20) }).to_string();
+    for bad in
+        ["campaigns?state=runing", "jobs?kind=x", "jobs?state=x", "findings?kind=x", "bugs?kind=x", "bugs?state=x"]
+    {
+        refused(&served.get(&format!("/api/v1/{bad}")), bad);
+    }
     for (method, path, takes_body) in &all {
         let what = |case: &str| format!("{case}: {method} {path}");
         if method == "GET" {

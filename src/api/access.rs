@@ -198,7 +198,7 @@ fn proxy_header(headers: &HeaderMap) -> Option<&str> {
 
 /// Refuses requests for another host, those that are passed on where whoever is on this machine may do everything, and writes
 /// from another site.
-fn check_origin(access: Access, request: &Request) -> Result<(), Problem> {
+fn check_origin(access: Access, public_url: Option<&str>, request: &Request) -> Result<(), Problem> {
     let headers = request.headers();
     let host = header_text(headers, header::HOST).unwrap_or_default();
     let named = request.uri().authority().map_or(host, |authority| authority.as_str());
@@ -220,6 +220,8 @@ fn check_origin(access: Access, request: &Request) -> Result<(), Problem> {
     let foreign = || Kind::Forbidden.problem("a page of another site may change nothing here");
     if let Some(origin) = header_text(headers, header::ORIGIN)
         && !authority(origin).eq_ignore_ascii_case(host)
+        // A proxy may name another host than the one that the browser asked.
+        && !public_url.is_some_and(|url| authority(origin).eq_ignore_ascii_case(authority(url)))
     {
         return Err(foreign());
     }
@@ -231,7 +233,7 @@ fn check_origin(access: Access, request: &Request) -> Result<(), Problem> {
 
 /// Lets a request through if it comes from here and its client is known.
 pub(super) async fn authenticate(State(service): State<Shared>, mut request: Request, next: Next) -> Response {
-    if let Err(problem) = check_origin(service.access, &request) {
+    if let Err(problem) = check_origin(service.access, service.public_url.as_deref(), &request) {
         return problem.into_response();
     }
     let client = match service.access {
@@ -298,6 +300,19 @@ mod tests {
     }
 
     #[test]
+    fn the_address_before_a_proxy_is_an_origin_of_ours() {
+        let check = |origin: &str| {
+            let request =
+                Request::builder().method("POST").uri("/x").header("host", "127.0.0.1:8737").header("origin", origin);
+            let request = request.body(Body::empty()).expect("a request");
+            check_origin(Access::Tokens, Some("https://caqtus.example/"), &request).map_err(|problem| problem.status)
+        };
+        assert_eq!(check("https://caqtus.example"), Ok(()));
+        assert_eq!(check("https://caqtus.example.evil"), Err(403));
+        assert_eq!(check("null"), Err(403));
+    }
+
+    #[test]
     fn other_hosts_and_other_origins_are_refused() {
         let check = |method: &str, headers: &[(&str, &str)]| {
             let mut request = Request::builder().method(method).uri("/x");
@@ -305,7 +320,7 @@ mod tests {
                 request = request.header(*name, *value);
             }
             let request = request.body(Body::empty()).expect("a request");
-            check_origin(Access::Loopback, &request).map_err(|problem| problem.status)
+            check_origin(Access::Loopback, None, &request).map_err(|problem| problem.status)
         };
         assert_eq!(check("GET", &[("host", "localhost:8737")]), Ok(()));
         assert_eq!(check("GET", &[("host", "evil.example")]), Err(421));

@@ -2,7 +2,8 @@
 
 use super::access::Operator;
 use super::classes::{REASON_MAX, stale};
-use super::extract::{IdempotencyKey, IfMatch, Json, Page, Path, Query, after, limit, rows};
+use super::extract::{IdempotencyKey, IfMatch, Json, Page, Path, Query, after, limit, one_of, rows};
+use super::findings::KINDS;
 use super::jobs::{self, Asked};
 use super::problem::{Kind, Problem};
 use super::triage::CauseView;
@@ -57,6 +58,7 @@ pub(super) struct BugQuery {
 /// A part of the list of bugs, the last ones first.
 pub(super) async fn page(service: &Shared, query: &BugQuery) -> Result<Page<BugLine>, Problem> {
     let limit = limit(query.limit)?;
+    one_of("kind", query.kind.as_deref(), &KINDS)?;
     let filter = BugFilter {
         state: query.state,
         dbms: query.dbms.clone(),

@@ -1,7 +1,7 @@
 //! Campaigns: starting one, watching it, stopping it.
 
 use super::access::Operator;
-use super::extract::{IdempotencyKey, Json, Page, Path, Query, after, limit, rows};
+use super::extract::{IdempotencyKey, Json, Page, Path, Query, after, limit, one_of, rows};
 use super::jobs::other_request;
 use super::problem::{Kind, Problem};
 use super::{Shared, events, hex, seen, work};
@@ -59,6 +59,7 @@ pub(super) struct CampaignQuery {
 pub(super) async fn page(service: &Shared, query: &CampaignQuery) -> Result<Page<CampaignLine>, Problem> {
     let limit = limit(query.limit)?;
     let (state, dbms) = (query.state.as_deref(), query.dbms.as_deref());
+    one_of("state", state, &["running", "stopping", "stopped", "finished", "failed"])?;
     let lines = service.store.campaign_page(state, dbms, after(query.cursor.as_ref())?, rows(limit)).await?;
     Ok(Page::new(lines, limit, |line| line.id))
 }

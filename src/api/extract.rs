@@ -271,6 +271,16 @@ pub(super) struct Page<T> {
     pub(super) next: Option<String>,
 }
 
+/// Refuses a word that a filter never finds.
+pub(super) fn one_of(filter: &str, given: Option<&str>, known: &[&str]) -> Result<(), Problem> {
+    match given {
+        Some(word) if !known.contains(&word) => {
+            Err(Kind::Malformed.problem(format!("`{filter}` is one of {}", known.join(", "))))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// How many items are wanted, and one more to see whether there are others.
 pub(super) fn limit(asked: Option<u16>) -> Result<usize, Problem> {
     match asked.unwrap_or(PAGE_DEFAULT) {

@@ -1,7 +1,7 @@
 //! Findings, and their files to take away.
 
 use super::Shared;
-use super::extract::{Json, Page, Path, Query, after, limit, rows};
+use super::extract::{Json, Page, Path, Query, after, limit, one_of, rows};
 use super::problem::{Kind, Problem};
 use crate::catalogue;
 use crate::dbms::target::Target;
@@ -22,6 +22,9 @@ use utoipa_axum::routes;
 pub(super) fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(detail)).routes(routes!(download))
 }
+
+/// The kinds of findings ([`crate::triage::finding::FindingKind`]).
+pub(super) const KINDS: [&str; 4] = ["wrong-result", "internal-error", "crash", "hang"];
 
 /// Which findings are wanted.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -46,6 +49,7 @@ pub(super) struct FindingQuery {
 /// A part of the list of findings, the last ones first.
 pub(super) async fn page(service: &Shared, query: &FindingQuery) -> Result<Page<FindingLine>, Problem> {
     let limit = limit(query.limit)?;
+    one_of("kind", query.kind.as_deref(), &KINDS)?;
     let filter = FindingFilter {
         campaign: query.campaign,
         bug: query.bug,

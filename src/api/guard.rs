@@ -44,6 +44,17 @@ pub(super) fn peer(request: &Request) -> IpAddr {
     request.extensions().get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| client_at(peer.0.ip()))
 }
 
+/// For whom a proxy on this machine or network passed a request on: whom it heard of last, which it has from nobody but the
+/// connection.
+fn passed_on_for(request: &Request) -> Option<IpAddr> {
+    let is_near = match request.extensions().get::<Peer>()?.0.ip().to_canonical() {
+        IpAddr::V4(address) => address.is_loopback() || address.is_private(),
+        IpAddr::V6(address) => address.is_loopback() || address.is_unique_local(),
+    };
+    let last = request.headers().get_all("x-forwarded-for").into_iter().next_back()?.to_str().ok()?;
+    last.rsplit(',').next()?.trim().parse().ok().filter(|_| is_near)
+}
+
 /// Who asks whether the service lives is answered however much others ask.
 fn is_watchdog(path: &str) -> bool {
     ["/healthz", "/readyz"].contains(&path)
@@ -105,8 +116,13 @@ fn request_id(headers: &HeaderMap) -> String {
 }
 
 /// Names, logs and counts a request, and limits how many a client sends.
-pub(super) async fn watch(State(service): State<Shared>, request: Request, next: Next) -> Response {
+pub(super) async fn watch(State(service): State<Shared>, mut request: Request, next: Next) -> Response {
     let start = clock::now();
+    if service.public_url.is_some()
+        && let Some(client) = passed_on_for(&request)
+    {
+        request.extensions_mut().insert(Peer(SocketAddr::new(client, 0)));
+    }
     let id = request_id(request.headers());
     let method = request.method().clone();
     // Never the query, which may hold what somebody searches for, nor a path that nothing has.
@@ -130,7 +146,7 @@ pub(super) async fn watch(State(service): State<Shared>, request: Request, next:
         response.headers_mut().insert("x-request-id", value);
     }
     protect(response.headers_mut());
-    if service.secure {
+    if service.public_url.as_ref().is_some_and(|url| url.starts_with("https://")) {
         let cookies: Vec<HeaderValue> = response.headers().get_all(header::SET_COOKIE).iter().cloned().collect();
         response.headers_mut().remove(header::SET_COOKIE);
         for cookie in cookies {
@@ -227,6 +243,30 @@ fn protect(headers: &mut HeaderMap) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_proxy_that_is_near_says_for_whom_it_asks() {
+        let client = |peer: &str, forwarded: &[&str]| {
+            let mut request = Request::builder().uri("/");
+            for line in forwarded {
+                request = request.header("x-forwarded-for", *line);
+            }
+            let mut request = request.body(Body::empty()).expect("a request");
+            request.extensions_mut().insert(Peer(peer.parse().expect("an address")));
+            passed_on_for(&request).map(|address| address.to_string())
+        };
+        let of = |text: &str| Some(text.to_owned());
+        assert_eq!(client("127.0.0.1:1", &["203.0.113.9"]), of("203.0.113.9"));
+        assert_eq!(
+            client("172.17.0.1:1", &["10.0.0.1, 203.0.113.9"]),
+            of("203.0.113.9"),
+            "the proxy adds the last one"
+        );
+        assert_eq!(client("[::1]:1", &["10.0.0.1", "2001:db8::1"]), of("2001:db8::1"));
+        assert_eq!(client("203.0.113.1:1", &["10.0.0.1"]), None, "anybody may say so");
+        assert_eq!(client("127.0.0.1:1", &[]), None);
+        assert_eq!(client("127.0.0.1:1", &["unknown"]), None);
+    }
 
     #[test]
     fn a_bucket_is_emptied_and_filled() {

@@ -1,7 +1,7 @@
 //! Jobs: what the service does for somebody that takes longer than a request.
 
 use super::Shared;
-use super::extract::{Json, Page, Path, Query, after, limit, rows};
+use super::extract::{Json, Page, Path, Query, after, limit, one_of, rows};
 use super::problem::{Kind, Problem};
 use crate::store::{JobRow, NewJob, Started};
 use axum::extract::State;
@@ -59,6 +59,8 @@ pub(super) struct JobQuery {
 pub(super) async fn page(service: &Shared, query: &JobQuery) -> Result<Page<JobRow>, Problem> {
     let limit = limit(query.limit)?;
     let (kind, state) = (query.kind.as_deref(), query.state.as_deref());
+    one_of("kind", kind, &["prove", "bisect", "install", "cover"])?;
+    one_of("state", state, &["waiting", "running", "done", "failed"])?;
     let jobs = service.store.job_page(kind, state, after(query.cursor.as_ref())?, rows(limit)).await?;
     Ok(Page::new(jobs, limit, |job| job.id))
 }

@@ -72,8 +72,8 @@ struct Service {
     /// Requests with a wrong token or none.
     failures: Rate,
     at_once: Arc<Semaphore>,
-    /// Whether browsers reach the service by TLS only.
-    secure: bool,
+    /// Where browsers reach the service, through a proxy.
+    public_url: Option<String>,
     /// Clients that watch events.
     watchers: Arc<Semaphore>,
     /// Changes when there may be new events.

@@ -67,8 +67,8 @@ pub struct Options {
     pub data_dir: PathBuf,
     /// Whether whoever is on this machine needs a token too.
     pub require_tokens: bool,
-    /// Whether browsers reach the service by TLS only, through a proxy.
-    pub secure: bool,
+    /// Where browsers reach the service, through a proxy.
+    pub public_url: Option<String>,
     /// Requests a second that one client may send.
     pub requests_per_second: u32,
     /// How lines of the log are written.
@@ -162,7 +162,7 @@ pub async fn serve(
         rate: Rate::new(rate, 2.0 * rate),
         failures: Rate::new(FAILURES_PER_SECOND, FAILURES_BURST),
         at_once: Arc::new(Semaphore::new(AT_ONCE_MAX)),
-        secure: options.secure,
+        public_url: options.public_url,
         watchers: Arc::new(Semaphore::new(WATCHERS_MAX)),
         heard: watch::Sender::new(0),
         work,

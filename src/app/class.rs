@@ -7,7 +7,7 @@ use crate::config::{CatalogueSource, matches_glob};
 use crate::plan::PlanTree;
 use crate::plan::diff::diff;
 use crate::sql::profile::ProfileError;
-use crate::store::{ClassState, Store, StoreError, StoredClass};
+use crate::store::{ClassState, Store, StoreError, StoredClass, reviewed};
 use prover::ir::Assumption;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -325,7 +325,7 @@ pub async fn detail(store: &Store, name: &str) -> Result<ClassDetail, ClassUseEr
 /// Records a person's decision whether a class may be used, and why.
 pub async fn review(store: &Store, name: &str, state: ClassState, why: &str) -> Result<(), ClassUseError> {
     let class = store.class_fetch(name).await?.ok_or_else(|| ClassUseError::Unknown(name.to_owned()))?;
-    let evidence = serde_json::json!({ "reviewed": why, "before": class.evidence });
+    let evidence = reviewed(why, None, class.evidence);
     Ok(store.class_review(name, state, &evidence).await?)
 }
 

@@ -186,23 +186,29 @@ pub async fn record(
     known: Known,
     count: impl Fn(u64, u64) + Send,
 ) -> Recorded {
-    let mut recorded = Recorded::default();
+    let known_by = match &campaign {
+        Campaign::Known { id, before } => Some((*id, *before)),
+        Campaign::Of { .. } => None,
+    };
+    let mut recorded = Recorded { campaign: known_by, asked: false };
     let (mut next_sample, mut cases, mut version) = (0.0, None, String::new());
     while let Some(told) = told.recv().await {
         let stored = match (told, recorded.campaign) {
-            (Told::Ready { version: told, build_id }, _) => match campaign.open(&store, &told).await {
-                Ok(open) => {
-                    recorded.campaign = Some(open);
-                    version = told;
-                    // Its snippets are validated by now.
-                    let build = Build { dbms: &place.dbms, version: &version, build_id: &build_id };
-                    if let Err(error) = note_verdicts(&store, &build, &place.data_dir).await {
-                        tracing::warn!(campaign = open.0, error = format!("{error:#}"), "verdicts are not stored");
+            (Told::Ready { version: told, build_id }, _) => {
+                version = told;
+                match campaign.open(&store, &version).await {
+                    Ok(open) => {
+                        recorded.campaign = Some(open);
+                        // Its snippets are validated by now.
+                        let build = Build { dbms: &place.dbms, version: &version, build_id: &build_id };
+                        if let Err(error) = note_verdicts(&store, &build, &place.data_dir).await {
+                            tracing::warn!(campaign = open.0, error = format!("{error:#}"), "verdicts are not stored");
+                        }
+                        store.campaign_ready(open.0, &version).await
                     }
-                    store.campaign_ready(open.0, &version).await
+                    Err(error) => Err(error),
                 }
-                Err(error) => Err(error),
-            },
+            }
             // The store was away when it became ready.
             (_, None) => Ok(()),
             (Told::Found(dir), Some((id, _))) => match read(dir).await {

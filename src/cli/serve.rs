@@ -92,7 +92,7 @@ pub(super) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         store_url: args.store.filter(|url| !url.is_empty() && !demo),
         data_dir: named.unwrap_or_else(|| args.common.data_dir()),
         require_tokens: args.require_tokens || args.public_url.is_some(),
-        secure: args.public_url.is_some_and(|url| url.starts_with("https://")),
+        public_url: args.public_url,
         requests_per_second: args.rate_limit,
         log: args.log_format,
         demo,
@@ -165,7 +165,7 @@ enum TokenCommand {
 fn token_name(text: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._@-".contains(c);
     match text {
-        "loopback" | "demo" | "discovery" => {
+        "loopback" | "demo" | "discovery" | "hunt" => {
             Err("the audit trail calls clients without a token so; take another name".to_owned())
         }
         _ if (1..=100).contains(&text.len()) && text.chars().all(plain) => Ok(text.to_owned()),

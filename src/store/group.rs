@@ -63,6 +63,15 @@ pub struct IgnoredBug {
     pub versions: Vec<String>,
 }
 
+/// A bug among those that may be alike.
+struct Alike {
+    id: i64,
+    revision: i64,
+    /// Whether nobody decided about it.
+    is_new: bool,
+    traits: Traits,
+}
+
 /// The fingerprint of findings on a target, as the row of their bug has it.
 fn key(finding: &Finding) -> String {
     text(&format!("{}: {}", finding.dbms, finding.fingerprint()))
@@ -297,11 +306,12 @@ impl Store {
     }
 
     /// Brings a bug together with one that is alike ([`Traits::alike`]), as `caqtus bug list` does, unless somebody split off
-    /// or merged one of them. The whole is the one that needs less. Which is a part of which, if so.
+    /// or merged one of them, or decided something about both, or that it is none or fixed. The whole is the one that somebody
+    /// decided about, or else that needs less. Which is a part of which, if so.
     pub async fn bug_bring_together(&self, id: i64, who: &str) -> Result<Option<(i64, i64)>, StoreError> {
         // Into what people ignore only goes what one version fixed.
         let rows = sqlx::query!(
-            r#"SELECT bug.id, bug.revision, bug.bisection ->> 'last_bad' AS last_bad,
+            r#"SELECT bug.id, bug.revision, bug.state = 'new' AS "is_new!", bug.bisection ->> 'last_bad' AS last_bad,
                    bug.bisection ->> 'first_good' AS first_good,
                    (SELECT finding FROM finding WHERE bug_id = bug.id ORDER BY size, number LIMIT 1) AS finding
                FROM bug JOIN bug AS this ON this.dbms = bug.dbms AND this.kind = bug.kind
@@ -309,26 +319,29 @@ impl Store {
                        OR this.bisection ->> 'first_good' = bug.bisection ->> 'first_good')
                WHERE this.id = $1 AND this.merged_into IS NULL AND this.split IS NULL AND bug.merged_into IS NULL
                    AND bug.split IS NULL
+                   AND (this.id = bug.id OR bug.state NOT IN ('not-a-bug', 'fixed') AND 'new' IN (this.state, bug.state))
                ORDER BY bug.id"#,
             id
         );
-        let mut all: Vec<(i64, i64, Traits)> = Vec::new();
+        let mut all: Vec<Alike> = Vec::new();
         for row in rows.fetch_all(&self.pool).await? {
             let Some(finding) = row.finding else { continue };
             let mut finding: Finding = read(format!("the smallest finding of bug {}", row.id), finding)?;
             if let Some(last_bad) = row.last_bad {
                 finding.cause.fixed = Some(Fixed { last_bad, first_good: row.first_good });
             }
-            all.extend(finding.traits().map(|traits| (row.id, row.revision, traits)));
+            let (id, revision, is_new) = (row.id, row.revision, row.is_new);
+            all.extend(finding.traits().map(|traits| Alike { id, revision, is_new, traits }));
         }
-        let Some(own) = all.iter().find(|(bug, ..)| *bug == id) else { return Ok(None) };
-        let Some(other) = all.iter().find(|(bug, _, traits)| *bug != id && traits.alike(&own.2)) else {
+        let Some(own) = all.iter().find(|bug| bug.id == id) else { return Ok(None) };
+        let Some(other) = all.iter().find(|bug| bug.id != id && bug.traits.alike(&own.traits)) else {
             return Ok(None);
         };
         // Of two that need as much the older one is the whole.
-        let (part, whole) = if (own.2.size(), own.0) < (other.2.size(), other.0) { (other, own) } else { (own, other) };
-        Ok(match self.bug_merge(part.0, part.1, whole.0, who).await? {
-            Merge::Done(_) => Some((part.0, whole.0)),
+        let rank = |bug: &Alike| (bug.is_new, bug.traits.size(), bug.id);
+        let (part, whole) = if rank(own) < rank(other) { (other, own) } else { (own, other) };
+        Ok(match self.bug_merge(part.id, part.revision, whole.id, who).await? {
+            Merge::Done(_) => Some((part.id, whole.id)),
             // Somebody was faster.
             Merge::Stale(_) | Merge::Missing | Merge::NoTarget | Merge::IsPart(..) => None,
         })

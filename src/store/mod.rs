@@ -42,7 +42,7 @@ pub use discovery::{
 pub use event::{EventListener, EventRow};
 pub use group::{IgnoredBug, Merge, Split};
 pub use job::{JobRow, NewJob};
-pub use review::{ClassDetail, ClassFilter, ClassLine, QueuedClass, Withdrawal};
+pub use review::{ClassDetail, ClassFilter, ClassLine, QueuedClass, Withdrawal, reviewed};
 pub use snippet::{Build, ParentRow, Provenance, SnippetFilter, SnippetRow, ValidationRow};
 pub use token::TokenRow;
 
@@ -207,6 +207,13 @@ impl Store {
         // The statements of lists have filters that are mostly absent, and one plan does not serve them all.
         let settings = [("plan_cache_mode", "force_custom_plan"), ("statement_timeout", statement_ms.as_str())];
         Self::open_with(url, data_dir, pool, &settings).await
+    }
+
+    /// Starts the private server again if it has died. Nothing for a server of somebody else.
+    pub async fn ensure_running(&self) -> Result<(), StoreError> {
+        let Some(cluster) = self.cluster.clone() else { return Ok(()) };
+        // What panics there is in the log; the next look comes soon.
+        tokio::task::spawn_blocking(move || cluster.ensure_running()).await.unwrap_or(Ok(()))
     }
 
     async fn open_with(

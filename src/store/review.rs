@@ -13,6 +13,25 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
+/// Decisions that a class's evidence keeps, the latest: readers of JSON take no deeper nesting than that of 128 levels. The audit
+/// trail has all of them.
+const DECISIONS_MAX: usize = 20;
+
+/// A decision, above the evidence and the decisions that there were.
+pub fn reviewed(why: &str, by: Option<&str>, before: Option<Value>) -> Value {
+    let mut decisions = vec![(json!(why), by.map_or(Value::Null, Value::from))];
+    let mut rest = before.unwrap_or_default();
+    while let Some(why) = rest.get("reviewed").cloned() {
+        decisions.push((why, rest.get("by").cloned().unwrap_or_default()));
+        rest = rest.get_mut("before").map(Value::take).unwrap_or_default();
+    }
+    decisions.truncate(DECISIONS_MAX);
+    decisions.into_iter().rev().fold(rest, |before, (why, by)| match by {
+        Value::Null => json!({ "reviewed": why, "before": before }),
+        by => json!({ "reviewed": why, "by": by, "before": before }),
+    })
+}
+
 /// Which classes are wanted. What is not said is not asked.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct ClassFilter {
@@ -263,7 +282,7 @@ impl Store {
         if row.revision != revision {
             return Ok(Written::Stale(row.revision));
         }
-        let evidence = json!({ "reviewed": why, "by": who, "before": row.evidence });
+        let evidence = reviewed(why, Some(who), row.evidence);
         let now = sqlx::query_scalar!(
             "UPDATE class SET state = $2, evidence = $3 WHERE name = $1 RETURNING revision",
             name,
@@ -363,5 +382,24 @@ impl Store {
             tx.commit().await?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_decisions_stay_above_the_evidence() {
+        let mut evidence = Some(json!({ "checked": {} }));
+        for number in 0..200 {
+            evidence = Some(reviewed(&number.to_string(), (number % 2 == 0).then_some("ann"), evidence));
+        }
+        let evidence = evidence.expect("some");
+        assert_eq!((&evidence["reviewed"], evidence.get("by")), (&json!("199"), None));
+        assert_eq!(evidence["before"], reviewed("198", Some("ann"), Some(evidence["before"]["before"].clone())));
+        let text = evidence.to_string();
+        assert_eq!(text.matches("reviewed").count(), DECISIONS_MAX);
+        assert!(text.contains("checked") && serde_json::from_str::<Value>(&text).is_ok());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::access::{COOKIE, client_of};
 use super::super::extract::Form;
-use super::super::guard::Peer;
+use super::super::guard::{Peer, client_at};
 use super::super::problem::Problem;
 use super::super::{Service, Shared};
 use super::{Sent, go, set_cookie};
@@ -36,7 +36,7 @@ pub(super) async fn enter(
 ) -> Result<Response, Problem> {
     let token = entry.token.trim();
     let Some(client) = client_of(&service, token).await? else {
-        if let Some(wait) = service.failures.take(peer.ip()) {
+        if let Some(wait) = service.failures.take(client_at(peer.ip())) {
             return Err(wait);
         }
         return Ok((StatusCode::UNAUTHORIZED, show(&service, true)?).into_response());

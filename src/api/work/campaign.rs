@@ -16,7 +16,7 @@ use crate::hunt::gone::{Evidence, Watched};
 use crate::hunt::plan::{HuntEnvironment, HuntPlan, Progress};
 use crate::hunt::protocol::Ready;
 use crate::hunt::stats::Stats;
-use crate::store::{IgnoredBug, OpenCampaign};
+use crate::store::{IgnoredBug, OpenCampaign, StoreError};
 use crate::triage::finding;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -88,9 +88,6 @@ impl Done {
     }
 }
 
-/// How long a store that is away is waited for, before the end of a campaign is told again.
-const AGAIN_MS: u64 = 5_000;
-
 async fn run(service: Shared, begin: Begin) {
     service.metrics.campaigns.inc();
     let (id, dir, dbms) = (begin.id, begin.dir(&service.data_dir), begin.request.dbms.clone());
@@ -103,58 +100,75 @@ async fn run(service: Shared, begin: Begin) {
             .unwrap_or_else(|panic| Ended::Done(Done::failed(panic)))
     };
     // Whatever the store missed: a service that was killed told it nothing more.
-    store_found(&service, id, &dir, &lists).await;
+    let mut found = store_found(&service, id, &dir, &lists).await;
     service.metrics.campaigns.dec();
     let Ended::Done(Done { state, error, summary, seconds }) = ended else { return };
-    let mut ending = service.ending.clone();
     loop {
-        let stored = service.store.campaign_end(id, state, error.as_deref(), summary.as_ref(), seconds).await;
+        // What has ended is not looked at again, so its findings come first.
+        let stored = match found {
+            Ok(()) => service.store.campaign_end(id, state, error.as_deref(), summary.as_ref(), seconds).await,
+            Err(error) => Err(error),
+        };
         let Err(error) = stored else { break };
         let is_away = error.is_away();
         // It runs on in the store, and the next start ends it.
         tracing::error!(campaign = id, error = format!("{:#}", anyhow::Error::from(error)), "its end is not stored");
-        if !is_away {
+        if !is_away || !super::wait_for_store(&service).await {
             return;
         }
-        tokio::select! {
-            () = tokio::time::sleep(Duration::from_millis(AGAIN_MS)) => {}
-            _ = ending.wait_for(|ending| *ending) => return,
-        }
+        found = store_found(&service, id, &dir, &lists).await;
     }
     if seconds.is_some() {
         coverage::ask_after(&service, &dbms, id).await;
     }
 }
 
-/// Stores the findings of a campaign's directory.
-async fn store_found(service: &Shared, id: i64, dir: &Path, lists: &Known) {
+/// Stores the findings of a campaign's directory. What cannot be stored is in the log.
+///
+/// # Errors
+/// A store that is away: some findings may not be stored.
+async fn store_found(service: &Shared, id: i64, dir: &Path, lists: &Known) -> Result<(), StoreError> {
     let dir = dir.to_owned();
     let survey = tokio::task::spawn_blocking(move || finding::survey(&dir)).await;
     let findings = match survey {
         Ok(Ok(survey)) => survey.findings,
         Ok(Err(error)) => {
             let error = format!("{:#}", anyhow::Error::from(error));
-            return tracing::error!(campaign = id, error, "the findings of a campaign cannot be read");
+            tracing::error!(campaign = id, error, "the findings of a campaign cannot be read");
+            return Ok(());
         }
-        Err(error) => return tracing::error!(campaign = id, %error, "the findings of a campaign cannot be read"),
+        Err(error) => {
+            tracing::error!(campaign = id, %error, "the findings of a campaign cannot be read");
+            return Ok(());
+        }
     };
     for (_, finding) in &findings {
         match service.store.finding_put(id, finding, lists.reason(finding).as_deref()).await {
             Ok(new) => {
                 service.metrics.findings.inc_by(u64::from(new));
             }
+            Err(error) if error.is_away() => return Err(error),
             Err(error) => {
                 let error = format!("{:#}", anyhow::Error::from(error));
                 tracing::error!(campaign = id, finding = finding.id, error, "a finding is not stored; it is on disk");
             }
         }
     }
+    Ok(())
 }
 
 async fn hunt(service: &Shared, begin: Begin, out_dir: &Path, lists: Known) -> Ended {
-    let plan = match plan(service, &begin, out_dir, &lists).await {
-        Ok(plan) => plan,
-        Err(error) => return Ended::Done(Done::failed(format!("{error:#}"))),
+    let plan = loop {
+        match plan(service, &begin, out_dir, &lists).await {
+            Ok(plan) => break plan,
+            Err(error) if is_away(&error) => {
+                tracing::warn!(campaign = begin.id, error = format!("{error:#}"), "a campaign waits for the store");
+                if !super::wait_for_store(service).await {
+                    return Ended::HandedBack;
+                }
+            }
+            Err(error) => return Ended::Done(Done::failed(format!("{error:#}"))),
+        }
     };
     let (stop, stopped) = mpsc::channel(1);
     let mut log = Log;
@@ -193,6 +207,11 @@ async fn hunt(service: &Shared, begin: Begin, out_dir: &Path, lists: Known) -> E
     };
     let seconds = Some(begin.seconds + ended.summary.elapsed.as_secs_f64());
     Ended::Done(Done { state, error, summary: serde_json::to_value(ended.json()).ok(), seconds })
+}
+
+/// Whether something failed because the store is away.
+fn is_away(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<StoreError>().is_some_and(StoreError::is_away))
 }
 
 /// What is run, and where; a campaign whose state is on disk is gone on with.

@@ -1,7 +1,7 @@
 //! Jobs, one after the other: proofs, bisections, installations, looks at what hunts reached.
 
 use super::super::Shared;
-use super::caught;
+use super::{caught, wait_for_store};
 use crate::app::bisection::{self, Among};
 use crate::app::corpus::{self, Kind};
 use crate::app::import::{self, ImportError, Workshop};
@@ -38,15 +38,23 @@ pub(super) async fn work(service: Shared, mut queue: mpsc::UnboundedReceiver<i64
         };
         let Some(id) = id else { return };
         // Those of other services are theirs.
-        let job = match service.store.job_take(id, &service.work.name).await {
-            Ok(Some(job)) => job,
-            Ok(None) => continue,
-            Err(error) => {
-                let error = format!("{:#}", anyhow::Error::from(error));
-                tracing::error!(job = id, error, "a job cannot be begun; the next start does");
-                continue;
+        let job = loop {
+            match service.store.job_take(id, &service.work.name).await {
+                Ok(job) => break job,
+                Err(error) => {
+                    let is_away = error.is_away();
+                    let error = format!("{:#}", anyhow::Error::from(error));
+                    tracing::error!(job = id, error, "a job cannot be begun; the next start does, if this one cannot");
+                    if !is_away {
+                        break None;
+                    }
+                    if !wait_for_store(&service).await {
+                        return;
+                    }
+                }
             }
         };
+        let Some(job) = job else { continue };
         tokio::select! {
             () = perform(&service, &job) => {}
             // It is still noted as running, and the next start begins it anew.
@@ -73,13 +81,17 @@ async fn perform(service: &Shared, job: &JobRow) {
     let outcome = Box::pin(caught(work)).await.unwrap_or_else(|panic| Err(anyhow!(panic)));
     drop(progress);
     let _ = telling.await;
-    let noted = match outcome {
-        Ok(Outcome::Done(message, result)) => service.store.job_note(job.id, "done", &message, Some(&result)).await,
-        Ok(Outcome::Waits(message)) => service.store.job_note(job.id, "waiting", &message, None).await,
-        Err(error) => service.store.job_note(job.id, "failed", &format!("{error:#}"), None).await,
+    let (state, message, result) = match outcome {
+        Ok(Outcome::Done(message, result)) => ("done", message, Some(result)),
+        Ok(Outcome::Waits(message)) => ("waiting", message, None),
+        Err(error) => ("failed", format!("{error:#}"), None),
     };
-    if let Err(error) = noted {
+    while let Err(error) = service.store.job_note(job.id, state, &message, result.as_ref()).await {
+        let is_away = error.is_away();
         tracing::error!(job = job.id, error = format!("{:#}", anyhow::Error::from(error)), "a job is not stored");
+        if !is_away || !wait_for_store(service).await {
+            return;
+        }
     }
 }
 

@@ -107,6 +107,7 @@ pub(super) async fn begin(service: &Shared) -> Result<(), crate::store::StoreErr
     }
     open.iter().for_each(|job| service.work.enqueue(job.id));
     service.work.spawn(forget(service.clone()));
+    service.work.spawn(keep_store(service.clone()));
     Ok(())
 }
 
@@ -124,6 +125,38 @@ async fn forget(service: Shared) {
             () = tokio::time::sleep(Duration::from_millis(FORGET_MS)) => {}
             _ = ending.wait_for(|ending| *ending) => return,
         }
+    }
+}
+
+/// How often it is looked whether the store's own server lives.
+const KEEP_MS: u64 = 10_000;
+
+/// Starts the store's own server again when it has died, as long as the service lives.
+async fn keep_store(service: Shared) {
+    let mut ending = service.ending.clone();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(KEEP_MS)) => {}
+            _ = ending.wait_for(|ending| *ending) => return,
+        }
+        if let Err(error) = service.store.ensure_running().await {
+            tracing::error!(
+                error = format!("{:#}", anyhow::Error::from(error)),
+                "the store's server does not start again"
+            );
+        }
+    }
+}
+
+/// How long a store that is away is waited for, before it is asked again.
+const AGAIN_MS: u64 = 5_000;
+
+/// Waits before a store that is away is asked again. Whether the service lives on.
+async fn wait_for_store(service: &Shared) -> bool {
+    let mut ending = service.ending.clone();
+    tokio::select! {
+        () = tokio::time::sleep(Duration::from_millis(AGAIN_MS)) => true,
+        _ = ending.wait_for(|ending| *ending) => false,
     }
 }
 
