@@ -319,7 +319,8 @@ impl Store {
                        OR this.bisection ->> 'first_good' = bug.bisection ->> 'first_good')
                WHERE this.id = $1 AND this.merged_into IS NULL AND this.split IS NULL AND bug.merged_into IS NULL
                    AND bug.split IS NULL
-                   AND (this.id = bug.id OR bug.state NOT IN ('not-a-bug', 'fixed') AND 'new' IN (this.state, bug.state))
+                   AND (this.id = bug.id OR 'new' IN (this.state, bug.state)
+                       AND NOT ARRAY['not-a-bug', 'fixed'] && ARRAY[this.state, bug.state])
                ORDER BY bug.id"#,
             id
         );

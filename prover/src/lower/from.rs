@@ -87,7 +87,8 @@ impl Lowerer<'_> {
             let right = self.sibling(&rows.scope, lateral, |this| this.table_factor(relation))?;
             let later = joins[at + 1..].iter().map(|join| &join.relation);
             let later = later.chain(others.iter().flat_map(of_item)).flat_map(|factor| self.later(factor));
-            let later = later.collect();
+            // Without a query around there is nothing else that a name could mean.
+            let later = if self.scopes.is_empty() { Vec::new() } else { later.collect() };
             self.later.push((self.scopes.len(), later));
             let joined = self.join(kind, rows, right, &constraint, lateral);
             self.later.pop();
